@@ -1,0 +1,1 @@
+//! The benchmark programs of the workspace.

@@ -1,0 +1,248 @@
+//! What can be wrong with a model directory, or with asking it for something.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tensorfile::{PathText, Quoted};
+
+/// The result of this crate's operations.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What was wrong: the directory or file, the tensor if there is one, what was expected and found.
+///
+/// Messages start with the path. A directory with several faults is one error that lists them all.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "variants are documented, and their fields are what these name")]
+pub enum Error {
+    // -- Paths.
+    /// The operating system refused something.
+    #[error("{}: cannot {action}", PathText(path))]
+    Io { path: PathBuf, action: &'static str, source: Arc<io::Error> },
+    /// Nothing has this path.
+    #[error("{}: no such file or directory", PathText(path))]
+    NotFound { path: PathBuf },
+    /// A weight file or a JSON file cannot be opened or read.
+    #[error(transparent)]
+    File(#[from] tensorfile::Error),
+
+    // -- Which files hold the weights.
+    /// The directory has no safetensors weights.
+    #[error("{}: no safetensors weights{}", PathText(path), Found(found))]
+    NoWeights { path: PathBuf, found: Vec<PathBuf> },
+    /// Nothing says which of several files or sets holds the weights.
+    #[error("{}: {reason}: {}", PathText(path), Names(candidates))]
+    Ambiguous { path: PathBuf, reason: &'static str, candidates: Vec<PathBuf> },
+    /// The variant that was asked for is not there.
+    #[error(
+        "{}: no weights of variant {}; there are: {}",
+        PathText(path),
+        Quoted(variant),
+        Names(found)
+    )]
+    NoVariant { path: PathBuf, variant: Box<str>, found: Vec<PathBuf> },
+    /// The path is a folder of the hub cache that holds snapshots, not a model directory.
+    #[error(
+        "{}: is a repository folder of a hub cache; open one of its snapshots: {}",
+        PathText(path),
+        Names(snapshots)
+    )]
+    HubRepository { path: PathBuf, snapshots: Vec<PathBuf> },
+    /// The path is the root of a hub cache, not a model directory.
+    #[error(
+        "{}: is a hub cache; open a snapshot of one of its repositories, or use hub::snapshot: {}",
+        PathText(path),
+        Names(repositories)
+    )]
+    HubCacheRoot { path: PathBuf, repositories: Vec<PathBuf> },
+    /// The directory holds a pipeline of several models, each in a folder of its own.
+    #[error(
+        "{}: is a pipeline of several models; open one of: {}",
+        PathText(path),
+        Names(components)
+    )]
+    Pipeline { path: PathBuf, components: Vec<PathBuf> },
+
+    // -- The hub cache.
+    /// No environment variable says where the hub cache is, and there is no home directory.
+    #[error(
+        "no hub cache: HF_HUB_CACHE, HUGGINGFACE_HUB_CACHE, HF_HOME, XDG_CACHE_HOME and HOME are unset"
+    )]
+    NoHubCache,
+    /// A repository name is not of the form `name` or `org/name`, or a revision leaves its folder.
+    #[error("{}: not a repository name or revision of the hub", Quoted(name))]
+    HubName { name: Box<str> },
+    /// The cache does not hold this revision of the repository.
+    #[error(
+        "{}: revision {} is not in the cache; snapshots there: {}",
+        PathText(path),
+        Quoted(revision),
+        Names(snapshots)
+    )]
+    NoSnapshot { path: PathBuf, revision: Box<str>, snapshots: Vec<PathBuf> },
+
+    // -- JSON files.
+    /// A file is not the JSON that it should be.
+    #[error("{}: line {line} column {column}: {message}", PathText(path))]
+    Json { path: PathBuf, line: usize, column: usize, message: Box<str> },
+    /// A JSON file is longer than the cap.
+    #[error(
+        "{}: {byte_len} bytes, the limit is {max} (OpenOptions::{option} raises it)",
+        PathText(path)
+    )]
+    JsonTooLarge { path: PathBuf, byte_len: u64, max: u64, option: &'static str },
+    /// A file that the call needs is not in the directory.
+    #[error("{}: no {what} here", PathText(path))]
+    NoFile { path: PathBuf, what: &'static str },
+    /// The weight map gives a tensor a shard path that leaves the directory or is no weight file.
+    #[error(
+        "{}: tensor {}: shard path {} is not allowed: {reason}",
+        PathText(path),
+        Quoted(tensor),
+        Quoted(value)
+    )]
+    ShardPath { path: PathBuf, tensor: Box<str>, value: Box<str>, reason: &'static str },
+    /// The weight map gives a tensor something that is not a string.
+    #[error("{}: tensor {}: expected a shard path, found {found}", PathText(path), Quoted(tensor))]
+    ShardPathType { path: PathBuf, tensor: Box<str>, found: Box<str> },
+    /// The weight map gives a tensor two shards.
+    #[error("{}: tensor {}: mapped twice in the weight map", PathText(path), Quoted(tensor))]
+    MappedTwice { path: PathBuf, tensor: Box<str> },
+
+    // -- Shards against index.
+    /// Shards and index do not make a whole model; every fault is listed.
+    #[error("{}: {}", PathText(path), Faults(faults))]
+    Incomplete { path: PathBuf, faults: Vec<Fault> },
+
+    // -- Asking for tensors.
+    /// The model has no tensor of this name.
+    #[error("{}: no tensor {}{hint}", PathText(path), Quoted(tensor))]
+    TensorNotFound { path: PathBuf, tensor: Box<str>, hint: Box<str> },
+}
+
+/// One thing that is wrong between the shards of a directory and its index.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "variants are documented, and their fields are what these name")]
+pub enum Fault {
+    /// A shard that the index names is not there.
+    #[error("shard {} is missing{cause}: {tensors} tensors lost", PathText(shard))]
+    MissingShard { shard: PathBuf, cause: MissingCause, tensors: usize },
+    /// A shard is there and cannot be used: short, a pointer, damaged, not readable.
+    #[error("{error}: {tensors} tensors lost")]
+    UnusableShard { shard: PathBuf, error: tensorfile::Error, tensors: usize },
+    /// The index maps a tensor to a shard that does not hold it.
+    #[error(
+        "tensor {} is not in shard {}, to which the index maps it{}",
+        Quoted(tensor),
+        PathText(shard),
+        ElseIn(found_in)
+    )]
+    NotInShard { tensor: Box<str>, shard: PathBuf, found_in: Option<PathBuf> },
+    /// Two files hold a tensor, and no index decides.
+    #[error(
+        "tensor {} is duplicated: it is in {} and in {}",
+        Quoted(tensor),
+        PathText(first),
+        PathText(second)
+    )]
+    DuplicateTensor { tensor: Box<str>, first: PathBuf, second: PathBuf },
+    /// A shard holds a tensor that the index does not map (only with [`Unindexed::Error`](crate::Unindexed)).
+    #[error("tensor {} in shard {} is not in the index", Quoted(tensor), PathText(shard))]
+    Unindexed { tensor: Box<str>, shard: PathBuf },
+}
+
+/// Why a shard is probably missing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MissingCause {
+    /// Nothing in the directory tells.
+    Unknown,
+    /// The name is a link to this target, which does not exist.
+    DanglingLink(PathBuf),
+    /// This partial download lies beside it.
+    Incomplete(PathBuf),
+}
+
+impl fmt::Display for MissingCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown => Ok(()),
+            Self::DanglingLink(target) => {
+                write!(f, " (a dangling link: {} does not exist)", PathText(target))
+            }
+            Self::Incomplete(part) => {
+                write!(f, " (download incomplete: {} is there)", PathText(part))
+            }
+        }
+    }
+}
+
+/// Displays paths in a row, cut after twenty.
+struct Names<'a>(&'a [PathBuf]);
+
+impl fmt::Display for Names<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, path) in self.0.iter().take(20).enumerate() {
+            f.write_str(if i == 0 { "" } else { ", " })?;
+            PathText(path).fmt(f)?;
+        }
+        match self.0.len() {
+            0 => f.write_str("none"),
+            n if n > 20 => write!(f, " and {} more", n - 20),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Displays what was found in place of weights.
+struct Found<'a>(&'a [PathBuf]);
+
+impl fmt::Display for Found<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        write!(f, "; found, and not read by this library: {}", Names(self.0))
+    }
+}
+
+/// Displays the faults of a directory: one in the line, several in lines of their own.
+struct Faults<'a>(&'a [Fault]);
+
+impl fmt::Display for Faults<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let [only] = self.0 {
+            return only.fmt(f);
+        }
+        write!(f, "{} faults", self.0.len())?;
+        for fault in self.0 {
+            write!(f, "\n  {fault}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Displays where else a tensor was found.
+struct ElseIn<'a>(&'a Option<PathBuf>);
+
+impl fmt::Display for ElseIn<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(shard) => write!(f, "; shard {} has it", PathText(shard)),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Error;
+
+    #[test]
+    fn an_error_is_small_enough_to_return_by_value() {
+        assert!(size_of::<Error>() <= 128, "{}", size_of::<Error>());
+    }
+}

@@ -1,0 +1,83 @@
+//! How text that came from a file is shown to people.
+
+use std::fmt;
+use std::path::Path;
+
+/// Characters of a text that are shown before it is cut.
+const MAX_CHARS: usize = 120;
+
+/// Displays text from a file in quotes: escaped, and cut after 120 characters.
+///
+/// Tensor names, metadata keys and index values are chosen by whoever made the file. Control
+/// characters, terminal escapes and direction marks are written as escapes, so that a name cannot
+/// forge a log line.
+///
+/// ```
+/// use tensorfile::Quoted;
+///
+/// assert_eq!(Quoted("h.0.w").to_string(), r#""h.0.w""#);
+/// assert_eq!(Quoted("a\n\u{1b}[31m").to_string(), r#""a\n\u{1b}[31m""#);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quoted<'a>(pub &'a str);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.char_indices().nth(MAX_CHARS) {
+            None => fmt::Debug::fmt(self.0, f),
+            Some((end, _)) => write!(f, "{:?}…", self.0.get(..end).unwrap_or_default()),
+        }
+    }
+}
+
+/// Displays a path without quotes: control characters and direction marks are escaped.
+///
+/// ```
+/// use std::path::Path;
+/// use tensorfile::PathText;
+///
+/// assert_eq!(PathText(Path::new("a b/é\n.safetensors")).to_string(), "a b/é\\n.safetensors");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathText<'a>(pub &'a Path);
+
+impl fmt::Display for PathText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for c in self.0.to_string_lossy().chars() {
+            if c.is_control() || is_invisible(c) {
+                write!(f, "{}", c.escape_debug())?;
+            } else {
+                fmt::Write::write_char(f, c)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a character changes how its neighbours are shown, or is not shown itself.
+const fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PathText, Quoted};
+    use std::path::Path;
+
+    #[test]
+    fn paths_keep_letters_and_lose_direction_marks() {
+        assert_eq!(PathText(Path::new("模/\u{202e}x")).to_string(), "模/\\u{202e}x");
+    }
+
+    #[test]
+    fn escapes_direction_marks_and_quotes() {
+        assert_eq!(Quoted("a\u{202e}b\"").to_string(), "\"a\\u{202e}b\\\"\"");
+    }
+
+    #[test]
+    fn cuts_after_120_characters_not_bytes() {
+        let shown = Quoted(&"é".repeat(500)).to_string();
+        assert_eq!(shown.chars().filter(|c| *c == 'é').count(), 120);
+        assert!(shown.ends_with("\"…"));
+    }
+}

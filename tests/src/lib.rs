@@ -1,0 +1,1 @@
+//! Public-API tests of the workspace live in `tests/`.
