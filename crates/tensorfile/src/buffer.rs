@@ -1,0 +1,290 @@
+//! Bytes in memory that tensors share: owned, or mapped from a file.
+
+use std::fmt;
+use std::ops::Deref;
+use std::path::Path;
+use std::sync::Arc;
+
+use memmap2::{Mmap, MmapMut};
+
+use crate::{Error, Result};
+
+/// Owned buffers start at a multiple of this, so that every element type can be cast in place.
+const ALIGN: usize = 64;
+
+/// Owned buffers of at least this length are anonymous mappings.
+const MAP_FROM: usize = 1 << 20;
+
+/// The size of a huge page. Buffers of at least this length start on one.
+const HUGE_PAGE: usize = 2 << 20;
+
+/// Bytes that cannot change, owned or mapped from a file.
+///
+/// Cloning copies a pointer; the memory is given back when the last clone is dropped.
+///
+/// ```
+/// use std::path::Path;
+/// use tensorfile::{Buffer, BufferMut};
+///
+/// let mut filling = BufferMut::with_len(Path::new("model.safetensors"), 3)?;
+/// filling.as_mut_slice().copy_from_slice(b"abc");
+/// let buffer: Buffer = filling.freeze();
+/// let shared = buffer.clone();
+/// assert_eq!(&shared[..], b"abc");
+/// assert_eq!(shared.as_ptr(), buffer.as_ptr());
+/// # Ok::<(), tensorfile::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Buffer(Arc<Backing>);
+
+impl Buffer {
+    /// These bytes, without a copy.
+    ///
+    /// The alignment is that of the vector, which need not suit wide elements;
+    /// [`BufferMut::with_len`] gives aligned memory.
+    #[must_use]
+    pub fn from_vec(bytes: Vec<u8>) -> Self {
+        let len = bytes.len();
+        Self(Arc::new(Backing { memory: Memory::Heap(bytes), start: 0, len }))
+    }
+
+    /// The bytes of a mapped file.
+    pub(crate) fn from_file_map(map: Mmap) -> Self {
+        let len = map.len();
+        Self(Arc::new(Backing { memory: Memory::File(map), start: 0, len }))
+    }
+
+    /// Whether the bytes are those of a mapped file: not copied, and read when first touched.
+    #[must_use]
+    pub fn is_mapped(&self) -> bool {
+        matches!(self.0.memory, Memory::File(_))
+    }
+}
+
+impl Deref for Buffer {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.0.bytes()
+    }
+}
+
+impl AsRef<[u8]> for Buffer {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+impl fmt::Debug for Buffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.describe("Buffer", f)
+    }
+}
+
+/// Owned bytes while they are being filled; [`freeze`](Self::freeze) makes a [`Buffer`] of them.
+///
+/// They are zero at first, and start at a multiple of 64 bytes. From 1 MiB on they are memory
+/// fresh from the operating system, which is not touched before it is written to, and from 2 MiB
+/// on they start on a huge page, which is asked for on Linux.
+pub struct BufferMut(Backing);
+
+impl BufferMut {
+    /// A buffer of `len` zero bytes; `path` is the file named if there is no memory.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfMemory`], whatever the length: nothing aborts.
+    pub fn with_len(path: &Path, len: usize) -> Result<Self> {
+        let backing = if len < MAP_FROM { Backing::heap(len) } else { Backing::anonymous(len) };
+        backing.map(Self).ok_or_else(|| Error::OutOfMemory { path: path.to_owned(), byte_len: len })
+    }
+
+    /// The number of bytes.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.0.len
+    }
+
+    /// Whether there are no bytes.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.0.len == 0
+    }
+
+    /// The bytes, to be filled; disjoint parts of them can be filled by several threads.
+    pub fn as_mut_slice(&mut self) -> &mut [u8] {
+        self.0.bytes_mut()
+    }
+
+    /// The same bytes, shareable and fixed. Nothing is copied.
+    #[must_use]
+    pub fn freeze(self) -> Buffer {
+        Buffer(Arc::new(self.0))
+    }
+}
+
+impl fmt::Debug for BufferMut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.describe("BufferMut", f)
+    }
+}
+
+/// Memory, and the part of it that is used: the bytes before `start` are there for alignment.
+struct Backing {
+    memory: Memory,
+    start: usize,
+    len: usize,
+}
+
+enum Memory {
+    Heap(Vec<u8>),
+    Anonymous(MmapMut),
+    File(Mmap),
+}
+
+impl Backing {
+    /// Small memory from the allocator, or `None` where it has none.
+    fn heap(len: usize) -> Option<Self> {
+        let mut bytes = Vec::new();
+        let padded = len.checked_add(ALIGN - 1)?;
+        bytes.try_reserve_exact(padded).ok()?;
+        bytes.resize(padded, 0);
+        let start = padding(bytes.as_ptr().addr(), ALIGN);
+        Some(Self { memory: Memory::Heap(bytes), start, len })
+    }
+
+    /// Large memory from the operating system, or `None` where it has none.
+    fn anonymous(len: usize) -> Option<Self> {
+        let spare = if len < HUGE_PAGE { 0 } else { HUGE_PAGE };
+        let map = MmapMut::map_anon(len.checked_add(spare)?).ok()?;
+        let start = if spare == 0 { 0 } else { padding(map.as_ptr().addr(), HUGE_PAGE) };
+        ask_for_huge_pages(&map, start, len);
+        Some(Self { memory: Memory::Anonymous(map), start, len })
+    }
+
+    fn bytes(&self) -> &[u8] {
+        let all: &[u8] = match &self.memory {
+            Memory::Heap(bytes) => bytes,
+            Memory::Anonymous(map) => map,
+            Memory::File(map) => map,
+        };
+        &all[self.start..][..self.len]
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        let all: &mut [u8] = match &mut self.memory {
+            Memory::Heap(bytes) => bytes,
+            Memory::Anonymous(map) => map,
+            Memory::File(_) => unreachable!("a BufferMut is made of owned memory only"),
+        };
+        &mut all[self.start..][..self.len]
+    }
+
+    fn describe(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match self.memory {
+            Memory::Heap(_) => "heap",
+            Memory::Anonymous(_) => "anonymous map",
+            Memory::File(_) => "file map",
+        };
+        f.debug_struct(name)
+            .field("kind", &format_args!("{kind}"))
+            .field("byte_len", &self.len)
+            .finish()
+    }
+}
+
+/// Bytes from `addr` to the next multiple of `align`, a power of two.
+const fn padding(addr: usize, align: usize) -> usize {
+    addr.wrapping_neg() & (align - 1)
+}
+
+/// Asks for huge pages for the pages that are wholly used; the rest would be memory wasted.
+///
+/// It is advice: where it is refused the buffer is slower to fill, not wrong.
+#[cfg(target_os = "linux")]
+fn ask_for_huge_pages(map: &MmapMut, start: usize, len: usize) {
+    let whole = len - len % HUGE_PAGE;
+    if whole > 0 {
+        map.advise_range(memmap2::Advice::HugePage, start, whole).ok();
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn ask_for_huge_pages(_map: &MmapMut, _start: usize, _len: usize) {}
+
+#[cfg(test)]
+mod tests {
+    use super::{ALIGN, Buffer, BufferMut, HUGE_PAGE, MAP_FROM, padding};
+    use crate::Error;
+    use std::path::Path;
+
+    const LENS: [usize; 9] =
+        [0, 1, 63, 4096, MAP_FROM - 1, MAP_FROM, HUGE_PAGE - 1, HUGE_PAGE, 2 * HUGE_PAGE + 1];
+
+    fn with_len(len: usize) -> BufferMut {
+        BufferMut::with_len(Path::new("x.safetensors"), len).unwrap()
+    }
+
+    #[test]
+    fn owned_buffers_are_zero_and_aligned() {
+        for len in LENS {
+            let buffer = with_len(len).freeze();
+            assert_eq!(buffer.len(), len);
+            assert!(buffer.iter().all(|b| *b == 0), "{len}");
+            let align = if len >= HUGE_PAGE { HUGE_PAGE } else { ALIGN };
+            assert_eq!(buffer.as_ptr().addr() % align, 0, "{len}");
+        }
+    }
+
+    #[test]
+    fn freezing_keeps_bytes_and_address() {
+        for len in LENS {
+            let mut filling = with_len(len);
+            assert_eq!((filling.len(), filling.is_empty()), (len, len == 0));
+            filling.as_mut_slice().fill(7);
+            let address = filling.as_mut_slice().as_ptr().addr();
+            let buffer = filling.freeze();
+            assert_eq!(buffer.as_ptr().addr(), address);
+            assert!(buffer.iter().all(|b| *b == 7));
+        }
+    }
+
+    #[test]
+    fn lengths_beyond_memory_are_errors() {
+        for len in [usize::MAX, usize::MAX - ALIGN, usize::MAX / 2, 1 << 60] {
+            let error = BufferMut::with_len(Path::new("x.safetensors"), len).unwrap_err();
+            assert!(
+                matches!(&error, Error::OutOfMemory { path, byte_len }
+                    if path == Path::new("x.safetensors") && *byte_len == len),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn debug_says_kind_and_length_but_no_bytes() {
+        let shown = [
+            format!("{:?}", Buffer::from_vec(vec![1, 2, 3])),
+            format!("{:?}", with_len(MAP_FROM).freeze()),
+            format!("{:?}", with_len(2)),
+        ];
+        let expected = [
+            "Buffer { kind: heap, byte_len: 3 }",
+            "Buffer { kind: anonymous map, byte_len: 1048576 }",
+            "BufferMut { kind: heap, byte_len: 2 }",
+        ];
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn buffers_cross_threads() {
+        fn check<T: Send + Sync>() {}
+        check::<Buffer>();
+        check::<BufferMut>();
+    }
+
+    #[test]
+    fn padding_reaches_the_next_multiple() {
+        assert_eq!([0, 1, 63, 64, 65].map(|addr| padding(addr, 64)), [0, 63, 1, 0, 63]);
+    }
+}

@@ -1,0 +1,77 @@
+//! The only place that maps a file into memory.
+#![expect(unsafe_code, reason = "a mapped file can change under its readers; the caller vouches")]
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use memmap2::Mmap;
+
+use crate::{Buffer, Error, Result};
+
+/// The whole file as a shared, read-only mapping; `path` is for errors only.
+///
+/// Costs one system call; bytes are read when they are first touched. The length is that of the
+/// file now, so the caller compares it with what it knows of the file.
+///
+/// # Errors
+///
+/// [`Error::Io`] if the operating system refuses.
+///
+/// # Safety
+///
+/// While the buffer or a clone of it lives, no process may write to the file, or the bytes change
+/// behind a shared reference, which is undefined behaviour. No process may shorten it: touching
+/// a byte past the new end raises SIGBUS, which by default kills the process. The same happens
+/// when the medium fails. Replacing the file by a rename is harmless: the mapping keeps the old one.
+pub(crate) unsafe fn map_file(file: &File, path: &Path) -> Result<Buffer> {
+    let io_error = |source| Error::Io {
+        path: path.to_owned(),
+        action: "map the file into memory",
+        source: Arc::new(source),
+    };
+    // There is no mapping of no bytes on any system.
+    if file.metadata().map_err(io_error)?.len() == 0 {
+        return Ok(Buffer::from_vec(Vec::new()));
+    }
+    // SAFETY: that the file is neither written to nor shortened is what our caller vouches for.
+    let map = unsafe { Mmap::map(file) };
+    Ok(Buffer::from_file_map(map.map_err(io_error)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::map_file;
+    use std::io::Write;
+    use std::path::Path;
+
+    fn map(bytes: &[u8]) -> crate::Buffer {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(bytes).unwrap();
+        // SAFETY: the file is ours alone, and has its last bytes.
+        unsafe { map_file(file.as_file(), file.path()) }.unwrap()
+    }
+
+    #[test]
+    fn maps_the_whole_file_and_outlives_its_name() {
+        let buffer = map(b"some bytes");
+        assert_eq!(&buffer[..], b"some bytes");
+        assert!(buffer.is_mapped());
+        assert_eq!(format!("{buffer:?}"), "Buffer { kind: file map, byte_len: 10 }");
+    }
+
+    #[test]
+    fn an_empty_file_gives_an_empty_buffer() {
+        assert!(map(b"").is_empty());
+    }
+
+    #[test]
+    fn a_refusal_names_the_path() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut write_only = std::fs::File::create(folder.path().join("x")).unwrap();
+        write_only.write_all(b"some bytes").unwrap();
+        // SAFETY: the file is ours alone, and has its last bytes.
+        let error = unsafe { map_file(&write_only, Path::new("a/file")) }.unwrap_err();
+        assert_eq!(error.to_string(), "a/file: cannot map the file into memory");
+    }
+}
