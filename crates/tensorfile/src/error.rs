@@ -227,6 +227,12 @@ pub enum Error {
         Quoted(tensor)
     )]
     BigEndianHost { tensor: Box<str>, dtype: Dtype },
+    /// The dtype has no conversion to `f32`.
+    #[error("tensor {}: is {dtype}, which has no conversion to f32", Quoted(tensor))]
+    NotAFloat { tensor: Box<str>, dtype: Dtype },
+    /// The memory for a copy of a tensor could not be had.
+    #[error("tensor {}: no memory for a copy of {byte_len} bytes", Quoted(tensor))]
+    TensorOutOfMemory { tensor: Box<str>, byte_len: usize },
     /// Dtype, shape and bytes of a tensor in memory disagree.
     #[error(
         "tensor {}: {found} bytes given, shape {} of {dtype} needs {needed}",

@@ -2,12 +2,18 @@
 
 mod buffer;
 mod dtype;
+mod element;
 mod error;
+mod float8;
 #[cfg_attr(not(test), expect(dead_code, reason = "TensorFile::map, its caller, is still to come"))]
 mod mapping;
 mod quote;
+mod tensor;
+mod to_f32;
 
 pub use buffer::{Buffer, BufferMut};
 pub use dtype::Dtype;
+pub use element::Element;
 pub use error::{Error, FileKind, Lookalike, Needed, Result};
 pub use quote::{PathText, Quoted};
+pub use tensor::{Tensor, TensorView};
