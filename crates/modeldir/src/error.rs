@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use tensorfile::{PathText, Quoted};
+use tensorfile::{Lookalike, PathText, Quoted};
 
 /// The result of this crate's operations.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -87,6 +87,16 @@ pub enum Error {
     /// A file is not the JSON that it should be.
     #[error("{}: line {line} column {column}: {message}", PathText(path))]
     Json { path: PathBuf, line: usize, column: usize, message: Box<str> },
+    /// A file that should be JSON holds something else: a web page, an error text.
+    #[error(
+        "{}: line {line} column {column}: not JSON: it looks like {looks_like}: {}",
+        PathText(path),
+        Quoted(start)
+    )]
+    NotJson { path: PathBuf, line: usize, column: usize, looks_like: Lookalike, start: Box<str> },
+    /// A JSON file or a chat template is not UTF-8 text.
+    #[error("{}: line {line} column {column}: not UTF-8", PathText(path))]
+    NotUtf8 { path: PathBuf, line: usize, column: usize },
     /// A JSON file is longer than the cap.
     #[error(
         "{}: {byte_len} bytes, the limit is {max} (OpenOptions::{option} raises it)",

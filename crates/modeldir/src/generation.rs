@@ -1,0 +1,170 @@
+//! `generation_config.json`: how text is generated unless a request says otherwise.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::Result;
+use crate::accessors::accessors;
+use crate::json::{self, Fields};
+
+/// What `generation_config.json` says, with the raw JSON kept.
+///
+/// A field of the wrong type is absent, and [`notes`](Self::notes) tells of it.
+///
+/// ```
+/// use modeldir::GenerationConfig;
+///
+/// let json = br#"{"eos_token_id": [1, 106], "temperature": 0.6, "top_k": 64}"#;
+/// let config = GenerationConfig::from_json("generation_config.json", json)?;
+/// assert_eq!(config.eos_token_ids(), [1, 106]);
+/// assert_eq!(config.temperature(), Some(0.6));
+/// assert_eq!(config.do_sample(), None);
+/// # Ok::<(), modeldir::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct GenerationConfig {
+    bos_token_ids: Vec<u32>,
+    eos_token_ids: Vec<u32>,
+    pad_token_ids: Vec<u32>,
+    do_sample: Option<bool>,
+    temperature: Option<f64>,
+    top_p: Option<f64>,
+    top_k: Option<i64>,
+    min_p: Option<f64>,
+    repetition_penalty: Option<f64>,
+    max_length: Option<usize>,
+    max_new_tokens: Option<usize>,
+    raw: Value,
+    notes: Vec<String>,
+}
+
+impl GenerationConfig {
+    /// Parses the bytes of a `generation_config.json`; errors and nothing else use `path`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Json`](crate::Error::Json) and its neighbours where the bytes are not a JSON object.
+    pub fn from_json(path: impl AsRef<Path>, bytes: &[u8]) -> Result<Self> {
+        let path = path.as_ref();
+        Self::parse(path, json::text(path, bytes)?)
+    }
+
+    /// Reads and parses a file of at most 64 MiB.
+    ///
+    /// # Errors
+    ///
+    /// As [`from_json`](Self::from_json), and [`Error::File`](crate::Error::File) where the file cannot be read.
+    pub fn from_file(path: impl AsRef<Path>) -> Result<Self> {
+        Self::read(path.as_ref(), json::DEFAULT_MAX_BYTES)
+    }
+
+    /// Reads and parses one file of at most `max_bytes` bytes.
+    pub(crate) fn read(path: &Path, max_bytes: u64) -> Result<Self> {
+        Self::parse(path, &json::read_text(path, max_bytes, json::MAX_BYTES_OPTION)?)
+    }
+
+    /// The ids that begin a text; mostly one.
+    #[must_use]
+    pub fn bos_token_ids(&self) -> &[u32] {
+        &self.bos_token_ids
+    }
+
+    /// The ids that end a text. They may be more than those of `config.json`, and count before them.
+    #[must_use]
+    pub fn eos_token_ids(&self) -> &[u32] {
+        &self.eos_token_ids
+    }
+
+    /// The ids that fill a batch; mostly one.
+    #[must_use]
+    pub fn pad_token_ids(&self) -> &[u32] {
+        &self.pad_token_ids
+    }
+
+    /// The whole file as JSON.
+    #[must_use]
+    pub fn raw(&self) -> &Value {
+        &self.raw
+    }
+
+    /// What was odd: fields of the wrong type, keys given twice.
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    fn parse(path: &Path, text: &str) -> Result<Self> {
+        let (object, notes) = json::parse_object(path, text)?;
+        let mut fields = Fields::new(&object, notes);
+        Ok(Self {
+            bos_token_ids: fields.token_ids(&["bos_token_id"]),
+            eos_token_ids: fields.token_ids(&["eos_token_id"]),
+            pad_token_ids: fields.token_ids(&["pad_token_id"]),
+            do_sample: fields.bool(&["do_sample"]),
+            temperature: fields.f64(&["temperature"]),
+            top_p: fields.f64(&["top_p"]),
+            top_k: fields.i64(&["top_k"]),
+            min_p: fields.f64(&["min_p"]),
+            repetition_penalty: fields.f64(&["repetition_penalty"]),
+            max_length: fields.usize(&["max_length"]),
+            max_new_tokens: fields.usize(&["max_new_tokens"]),
+            notes: fields.into_notes(),
+            raw: Value::Object(object),
+        })
+    }
+}
+
+accessors! { GenerationConfig {
+    /// Whether tokens are drawn by chance; without it the likeliest is taken.
+    do_sample: Option<bool>,
+    /// What logits are divided by before tokens are drawn.
+    temperature: Option<f64>,
+    /// Tokens are drawn from the smallest set with at least this probability.
+    top_p: Option<f64>,
+    /// Tokens are drawn from this many of the likeliest; 0 and -1 mean all.
+    top_k: Option<i64>,
+    /// Tokens less likely than this part of the likeliest are not drawn.
+    min_p: Option<f64>,
+    /// By how much tokens that are there already are held back; 1 is not at all.
+    repetition_penalty: Option<f64>,
+    /// The longest text in tokens, prompt included.
+    max_length: Option<usize>,
+    /// The longest answer in tokens, prompt not included.
+    max_new_tokens: Option<usize>,
+} }
+
+#[cfg(test)]
+mod tests {
+    use super::GenerationConfig;
+
+    fn config(json: &str) -> GenerationConfig {
+        GenerationConfig::from_json("generation_config.json", json.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn end_tokens_are_one_or_many() {
+        assert_eq!(config(r#"{"eos_token_id": 2}"#).eos_token_ids(), [2]);
+        assert_eq!(config(r#"{"eos_token_id": [2, 3]}"#).eos_token_ids(), [2, 3]);
+        assert_eq!(config(r#"{"eos_token_id": null}"#).eos_token_ids(), [0; 0]);
+    }
+
+    #[test]
+    fn a_field_of_the_wrong_type_leaves_the_others_alone() {
+        let config = config(r#"{"temperature": "0.6", "top_p": 1, "top_k": -1}"#);
+        assert_eq!(
+            (config.temperature(), config.top_p(), config.top_k()),
+            (None, Some(1.0), Some(-1))
+        );
+        assert_eq!(config.notes(), ["temperature: expected a number, found a string"]);
+    }
+
+    #[test]
+    fn broken_json_is_an_error_with_the_path() {
+        let error = GenerationConfig::from_json("x/generation_config.json", b"{").unwrap_err();
+        assert!(
+            error.to_string().starts_with("x/generation_config.json: line 1 column"),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,127 @@
+//! The one room that reads JSON files: which files are opened, and what is refused before parsing.
+
+mod fields;
+mod parse;
+
+use std::path::Path;
+
+use crate::source_stand_in::SourceFile;
+
+use crate::{Error, Result};
+
+pub(crate) use fields::{Fields, float, kind};
+pub(crate) use parse::{parse, parse_object};
+
+/// The longest JSON file that is read when nothing else is asked for: 64 MiB.
+pub(crate) const DEFAULT_MAX_BYTES: u64 = 64 << 20;
+
+/// The field of `OpenOptions` that raises the limit.
+pub(crate) const MAX_BYTES_OPTION: &str = "max_json_bytes";
+
+/// How a Git LFS pointer starts.
+const LFS_VERSION: &str = "version https://git-lfs.github.com/spec/";
+
+/// The text of a regular file of at most `max` bytes, without its byte-order mark.
+///
+/// `option` is the field of `OpenOptions` that raises the limit. Never blocks on a FIFO.
+pub(crate) fn read_text(path: &Path, max: u64, option: &'static str) -> Result<String> {
+    let file = SourceFile::open(path)?;
+    let byte_len = file.byte_len();
+    if byte_len > max {
+        return Err(Error::JsonTooLarge { path: path.to_owned(), byte_len, max, option });
+    }
+    let mut bytes = zeroed(path, byte_len)?;
+    file.read_exact_at(&mut bytes, 0)?;
+    let mark_len = bytes.len() - text(path, &bytes)?.len();
+    let mut text = String::from_utf8(bytes).expect("`text` has checked these bytes");
+    text.drain(..mark_len);
+    Ok(text)
+}
+
+/// The text that `bytes` hold, without its byte-order mark.
+///
+/// Nothing at all, a Git LFS pointer and bytes that are not UTF-8 are errors.
+pub(crate) fn text<'a>(path: &Path, bytes: &'a [u8]) -> Result<&'a str> {
+    if bytes.is_empty() {
+        return Err(tensorfile::Error::Empty { path: path.to_owned() }.into());
+    }
+    let text = std::str::from_utf8(bytes).map_err(|e| not_utf8(path, bytes, e.valid_up_to()))?;
+    if let Some((oid, byte_len)) = lfs_pointer(text) {
+        let path = path.to_owned();
+        return Err(tensorfile::Error::LfsPointer { path, oid: oid.into(), byte_len }.into());
+    }
+    Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
+}
+
+/// A buffer of `byte_len` zeros, or an error where there is no memory for it.
+fn zeroed(path: &Path, byte_len: u64) -> Result<Vec<u8>> {
+    let no_memory = |byte_len| tensorfile::Error::OutOfMemory { path: path.to_owned(), byte_len };
+    let len = usize::try_from(byte_len).map_err(|_| no_memory(usize::MAX))?;
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(len).map_err(|_| no_memory(len))?;
+    bytes.resize(len, 0);
+    Ok(bytes)
+}
+
+/// The error for bytes that are text only up to `valid_up_to`.
+fn not_utf8(path: &Path, bytes: &[u8], valid_up_to: usize) -> Error {
+    let valid = bytes.get(..valid_up_to).unwrap_or_default();
+    let (line, column) = parse::position(&String::from_utf8_lossy(valid), valid_up_to);
+    Error::NotUtf8 { path: path.to_owned(), line, column }
+}
+
+/// The content hash and the size that a Git LFS pointer promises.
+fn lfs_pointer(text: &str) -> Option<(&str, u64)> {
+    let fields = text.strip_prefix(LFS_VERSION)?;
+    let after = |key| fields.lines().find_map(|line| line.strip_prefix(key));
+    Some((after("oid sha256:").unwrap_or("unknown"), after("size ")?.trim().parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::{read_text, text};
+    use crate::Error;
+
+    const POINTER: &str = "version https://git-lfs.github.com/spec/v1\n\
+        oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n";
+
+    #[test]
+    fn says_what_a_file_is_that_is_no_text() {
+        let cases: [(&[u8], &str); 5] = [
+            (b"", "x.json: empty file (0 bytes)"),
+            (POINTER.as_bytes(), "x.json: is a Git LFS pointer, not the file itself: 12345 bytes"),
+            (b"{\n\"a\":\"\xff\"}", "x.json: line 2 column 6: not UTF-8"),
+            (b"\xff\xfe{\0", "x.json: line 1 column 1: not UTF-8"),
+            ("é\u{20ac}\n漢\u{1f600}".as_bytes().split_last().unwrap().1, "line 2 column 2"),
+        ];
+        for (bytes, message) in cases {
+            let error = text(Path::new("x.json"), bytes).unwrap_err().to_string();
+            assert!(error.contains(message), "{error}");
+        }
+    }
+
+    #[test]
+    fn reads_a_file_without_its_byte_order_mark() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("config.json");
+        fs::write(&path, "\u{feff}{}\r\n").unwrap();
+        assert_eq!(read_text(&path, 10, "max_json_bytes").unwrap(), "{}\r\n");
+    }
+
+    #[test]
+    fn refuses_folders_missing_files_and_long_files() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("config.json");
+        let read = || read_text(&path, 2, "max_json_bytes").unwrap_err();
+        assert!(matches!(read(), Error::File(tensorfile::Error::NotFound { .. })));
+        fs::create_dir(&path).unwrap();
+        assert!(matches!(read(), Error::File(tensorfile::Error::NotARegularFile { .. })));
+        fs::remove_dir(&path).unwrap();
+        fs::write(&path, "{ }").unwrap();
+        assert!(matches!(read(), Error::JsonTooLarge { byte_len: 3, max: 2, .. }));
+        assert!(read().to_string().contains("OpenOptions::max_json_bytes"));
+    }
+}
