@@ -106,6 +106,9 @@ pub enum Error {
     /// A file that the call needs is not in the directory.
     #[error("{}: no {what} here", PathText(path))]
     NoFile { path: PathBuf, what: &'static str },
+    /// The index has no weight map.
+    #[error("{}: not an index: it has no weight_map", PathText(path))]
+    NoWeightMap { path: PathBuf },
     /// The weight map gives a tensor a shard path that leaves the directory or is no weight file.
     #[error(
         "{}: tensor {}: shard path {} is not allowed: {reason}",

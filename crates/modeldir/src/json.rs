@@ -10,7 +10,7 @@ use crate::source_stand_in::SourceFile;
 use crate::{Error, Result};
 
 pub(crate) use fields::{Fields, float, kind};
-pub(crate) use parse::{parse, parse_object};
+pub(crate) use parse::{parse, parse_object, syntax_error};
 
 /// The longest JSON file that is read when nothing else is asked for: 64 MiB.
 pub(crate) const DEFAULT_MAX_BYTES: u64 = 64 << 20;

@@ -126,7 +126,12 @@ fn literal_at(bytes: &[u8], start: usize) -> Option<&'static str> {
 }
 
 /// The error of a parse of `parsed`, told in terms of the original text.
-fn syntax_error(path: &Path, text: &str, parsed: &str, error: &serde_json::Error) -> Error {
+pub(crate) fn syntax_error(
+    path: &Path,
+    text: &str,
+    parsed: &str,
+    error: &serde_json::Error,
+) -> Error {
     let path = path.to_owned();
     let offset = original_offset(text, offset_of(parsed, error.line(), error.column()));
     let (line, column) = position(text, offset);

@@ -1,0 +1,378 @@
+//! One pass over the JSON of an index: its entries as they stand, and what is of use in `metadata`.
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::ops::Range;
+use std::path::Path;
+
+use serde::de::{
+    Deserialize, DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess,
+    Visitor,
+};
+
+use crate::{Error, Result, json, shard_path};
+
+/// What the text of an index says, in the order in which it says it.
+#[derive(Debug)]
+pub(crate) struct IndexText {
+    /// The pairs of the weight map. Names may repeat.
+    pub(crate) entries: Vec<Entry>,
+    /// The names that the text holds in escaped form, as they read; their ranges count from the
+    /// end of the text.
+    pub(crate) unescaped: String,
+    /// Shard paths, each once, by first mention.
+    pub(crate) shards: Vec<Box<str>>,
+    pub(crate) metadata: Metadata,
+    pub(crate) is_bare: bool,
+}
+
+/// A tensor of the weight map.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    /// Where the name stands in the text, or behind it.
+    pub(crate) name: Range<usize>,
+    /// The position of the shard.
+    pub(crate) shard: usize,
+}
+
+/// What is kept of `metadata`.
+#[derive(Debug, Default)]
+pub(crate) struct Metadata {
+    /// The text of a number or a string.
+    pub(crate) total_size: Option<Box<str>>,
+    /// By key, the last of equal keys.
+    pub(crate) strings: Vec<(String, String)>,
+}
+
+/// Parses the text of the index at `path`; refuses shard paths of the wrong type or form.
+pub(crate) fn parse(path: &Path, text: &str) -> Result<IndexText> {
+    let json = text.strip_prefix('\u{feff}').unwrap_or(text);
+    // The second reading skips `metadata`, which may be anything and must not stand in the way.
+    let document = read(json, DocumentSeed { text, skips_metadata: false })
+        .or_else(|_| read(json, DocumentSeed { text, skips_metadata: true }))
+        .map_err(|error| json_error(path, json, &error))?;
+    let (pairs, is_bare) = match document.weight_map {
+        Some(pairs) => (pairs, false),
+        None => match read(json, PairsSeed { text, is_bare: true }) {
+            Ok(pairs) if pairs.can_be_bare() => (pairs, true),
+            _ => return Err(Error::NoWeightMap { path: path.into() }),
+        },
+    };
+    if let Some((tensor, fault)) = pairs.fault {
+        let path = path.into();
+        return Err(match fault {
+            Fault::Type(found) => Error::ShardPathType { path, tensor, found: found.into() },
+            Fault::Path(value, reason) => Error::ShardPath { path, tensor, value, reason },
+        });
+    }
+    let metadata = document.metadata;
+    let Pairs { entries, unescaped, shards, .. } = pairs;
+    Ok(IndexText { entries, unescaped, shards, metadata, is_bare })
+}
+
+/// Deserializes the whole of a JSON text.
+fn read<'a, S: DeserializeSeed<'a>>(json: &'a str, seed: S) -> serde_json::Result<S::Value> {
+    let mut deserializer = serde_json::Deserializer::from_str(json);
+    let value = seed.deserialize(&mut deserializer)?;
+    deserializer.end()?;
+    Ok(value)
+}
+
+/// Turns an error of the parser into ours, and says so where git left its marks.
+fn json_error(path: &Path, json: &str, error: &serde_json::Error) -> Error {
+    let mut error = json::syntax_error(path, json, json, error);
+    if let Error::Json { line, message, .. } = &mut error {
+        let at = json.lines().nth(line.saturating_sub(1)).unwrap_or_default();
+        if ["<<<<<<<", "=======", ">>>>>>>"].iter().any(|mark| at.starts_with(mark)) {
+            *message = format!("{message} (an unresolved merge conflict)").into();
+        }
+    }
+    error
+}
+
+impl<'de> Deserialize<'de> for Metadata {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let values = BTreeMap::<String, Value<'de>>::deserialize(deserializer)?;
+        let mut metadata = Self::default();
+        for (key, value) in values {
+            match value {
+                Value::Text(text) if key == "total_size" => metadata.total_size = Some(text.into()),
+                Value::Text(text) => metadata.strings.push((key, text.into_owned())),
+                Value::Number(number) if key == "total_size" => {
+                    metadata.total_size = Some(number.into());
+                }
+                Value::Number(_) | Value::Other(_) => {}
+            }
+        }
+        Ok(metadata)
+    }
+}
+
+/// The keys of an index that are of use.
+#[derive(Default)]
+struct Document<'a> {
+    weight_map: Option<Pairs<'a>>,
+    metadata: Metadata,
+}
+
+/// Reads the object that is an index. It holds the whole text, in which names have their place.
+struct DocumentSeed<'a> {
+    text: &'a str,
+    skips_metadata: bool,
+}
+
+impl<'a> DeserializeSeed<'a> for DocumentSeed<'a> {
+    type Value = Document<'a>;
+
+    fn deserialize<D: Deserializer<'a>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'a> Visitor<'a> for DocumentSeed<'a> {
+    type Value = Document<'a>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an index: an object with the key weight_map")
+    }
+
+    fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut document = Document::default();
+        while let Some(Text(key)) = map.next_key()? {
+            match key.as_ref() {
+                "weight_map" if document.weight_map.is_some() => {
+                    return Err(A::Error::custom("weight_map is given twice"));
+                }
+                "weight_map" => {
+                    let seed = PairsSeed { text: self.text, is_bare: false };
+                    document.weight_map = Some(map.next_value_seed(seed)?);
+                }
+                "metadata" if !self.skips_metadata => document.metadata = map.next_value()?,
+                _ => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(document)
+    }
+}
+
+/// The pairs of a weight map as they are read.
+struct Pairs<'a> {
+    text: &'a str,
+    entries: Vec<Entry>,
+    unescaped: String,
+    shards: Vec<Box<str>>,
+    /// The position of a shard by every spelling that was met.
+    positions: HashMap<Cow<'a, str>, usize>,
+    /// The spelling met last; in most indexes the next one is the same.
+    last: Option<(Cow<'a, str>, usize)>,
+    /// Of all faults, the one of the first tensor by name.
+    fault: Option<(Box<str>, Fault)>,
+}
+
+/// What can be wrong with the value of a pair.
+enum Fault {
+    /// It is no string but this.
+    Type(&'static str),
+    /// It is not allowed, and why.
+    Path(Box<str>, &'static str),
+}
+
+impl<'a> Pairs<'a> {
+    fn new(text: &'a str) -> Self {
+        Self {
+            text,
+            entries: Vec::new(),
+            unescaped: String::new(),
+            shards: Vec::new(),
+            positions: HashMap::new(),
+            last: None,
+            fault: None,
+        }
+    }
+
+    /// Whether a whole document of these pairs is a weight map and not something else.
+    fn can_be_bare(&self) -> bool {
+        match &self.fault {
+            None => !self.entries.is_empty(),
+            Some((_, Fault::Type(_))) => false,
+            Some((_, Fault::Path(value, _))) => value.ends_with(shard_path::EXTENSION),
+        }
+    }
+
+    fn push(&mut self, name: Cow<'a, str>, value: Value<'a>) {
+        let shard = match value {
+            Value::Text(shard) => self.position(shard),
+            Value::Number(_) => Err(Fault::Type("a number")),
+            Value::Other(found) => Err(Fault::Type(found)),
+        };
+        match shard {
+            Ok(shard) => {
+                let name = self.place(&name);
+                self.entries.push(Entry { name, shard });
+            }
+            Err(fault) => {
+                if self.fault.as_ref().is_none_or(|(first, _)| *name < **first) {
+                    self.fault = Some((name.into(), fault));
+                }
+            }
+        }
+    }
+
+    /// The position of a shard, which is a new one if this path was not met before.
+    fn position(&mut self, shard: Cow<'a, str>) -> Result<usize, Fault> {
+        if let Some((last, position)) = &self.last {
+            if *last == shard {
+                return Ok(*position);
+            }
+        }
+        let position = match self.positions.get(&shard) {
+            Some(position) => *position,
+            None => {
+                let position = self.add(&shard)?;
+                self.positions.insert(shard.clone(), position);
+                position
+            }
+        };
+        self.last = Some((shard, position));
+        Ok(position)
+    }
+
+    /// Checks a shard path that was not met in this spelling, and adds it if it is a new one.
+    fn add(&mut self, spelling: &str) -> Result<usize, Fault> {
+        let path = shard_path::normalise(spelling)
+            .map_err(|reason| Fault::Path(spelling.into(), reason))?;
+        if let Some(position) = self.positions.get(&path) {
+            return Ok(*position);
+        }
+        let position = self.shards.len();
+        self.shards.push(path.as_ref().into());
+        self.positions.insert(Cow::Owned(path.into_owned()), position);
+        Ok(position)
+    }
+
+    /// The range of a name in the text. One that is not there, as it was escaped, is kept aside.
+    fn place(&mut self, name: &str) -> Range<usize> {
+        let offset = name.as_ptr().addr().wrapping_sub(self.text.as_ptr().addr());
+        let range = offset..offset.wrapping_add(name.len());
+        let is_borrowed = |part: &&str| part.as_ptr() == name.as_ptr();
+        if self.text.get(range.clone()).filter(is_borrowed).is_some() {
+            return range;
+        }
+        let start = self.text.len().saturating_add(self.unescaped.len());
+        self.unescaped.push_str(name);
+        start..start.saturating_add(name.len())
+    }
+}
+
+/// Reads a map from tensors to shards.
+struct PairsSeed<'a> {
+    text: &'a str,
+    /// Whether the map is the whole document, in which `metadata` may be no tensor.
+    is_bare: bool,
+}
+
+impl<'a> DeserializeSeed<'a> for PairsSeed<'a> {
+    type Value = Pairs<'a>;
+
+    fn deserialize<D: Deserializer<'a>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'a> Visitor<'a> for PairsSeed<'a> {
+    type Value = Pairs<'a>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("weight_map: an object from tensor names to shard paths")
+    }
+
+    fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut pairs = Pairs::new(self.text);
+        while let Some((Text(name), value)) = map.next_entry()? {
+            if self.is_bare && name == "metadata" && !matches!(value, Value::Text(_)) {
+                continue;
+            }
+            pairs.push(name, value);
+        }
+        Ok(pairs)
+    }
+}
+
+/// A JSON string, borrowed from the text unless it has escapes.
+struct Text<'a>(Cow<'a, str>);
+
+impl<'a> Deserialize<'a> for Text<'a> {
+    fn deserialize<D: Deserializer<'a>>(deserializer: D) -> Result<Self, D::Error> {
+        match deserializer.deserialize_str(ValueVisitor)? {
+            Value::Text(text) => Ok(Self(text)),
+            Value::Number(_) | Value::Other(_) => Err(D::Error::custom("expected a string")),
+        }
+    }
+}
+
+/// A JSON value of which only strings and numbers matter.
+enum Value<'a> {
+    Text(Cow<'a, str>),
+    /// The text of a number.
+    Number(String),
+    /// What it is instead.
+    Other(&'static str),
+}
+
+impl<'a> Deserialize<'a> for Value<'a> {
+    fn deserialize<D: Deserializer<'a>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ValueVisitor)
+    }
+}
+
+struct ValueVisitor;
+
+impl<'a> Visitor<'a> for ValueVisitor {
+    type Value = Value<'a>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string")
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'a str) -> Result<Self::Value, E> {
+        Ok(Value::Text(Cow::Borrowed(text)))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Value::Text(Cow::Owned(text.to_owned())))
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+        Ok(Value::Other("a boolean"))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Self::Value, E> {
+        Ok(Value::Number(number.to_string()))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Self::Value, E> {
+        Ok(Value::Number(number.to_string()))
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<Self::Value, E> {
+        Ok(Value::Number(format!("{number:?}")))
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(Value::Other("null"))
+    }
+
+    fn visit_seq<A: SeqAccess<'a>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+        while items.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Value::Other("an array"))
+    }
+
+    fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Value::Other("an object"))
+    }
+}

@@ -1,0 +1,117 @@
+//! How a model directory is to be opened.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use crate::json;
+
+/// How to open a model directory. The defaults refuse whatever has two readings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenOptions {
+    /// The variant to open, as `fp16` in `model.fp16.safetensors`. Without one the plain files are
+    /// opened; with one, only its files are.
+    pub variant: Option<String>,
+    /// What an index (`*.safetensors.index.json`) decides.
+    pub index: IndexPolicy,
+    /// The set of weights to open where a directory may hold several. Without one the first of
+    /// [`Family::ALL`] that is there is opened.
+    pub family: Option<Family>,
+    /// The weight files to open, relative to the directory or absolute. Index, variant and family
+    /// are not looked at then.
+    pub files: Option<Vec<PathBuf>>,
+    /// What becomes of a tensor that is in a shard and not in the index.
+    pub unindexed: Unindexed,
+    /// What becomes of a model some of whose shards are missing.
+    pub missing_shards: MissingShards,
+    /// Bytes an index may have.
+    pub max_index_bytes: u64,
+    /// Bytes any other JSON file may have.
+    pub max_json_bytes: u64,
+    /// Threads that read headers; without a number, one per processor.
+    pub threads: Option<NonZeroUsize>,
+    /// Names to give to tensors: pairs of the further name and the name that is stored. A pair
+    /// never hides a tensor that is stored.
+    pub aliases: Vec<(String, String)>,
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        Self {
+            variant: None,
+            index: IndexPolicy::default(),
+            family: None,
+            files: None,
+            unindexed: Unindexed::default(),
+            missing_shards: MissingShards::default(),
+            max_index_bytes: 1 << 30,
+            max_json_bytes: json::DEFAULT_MAX_BYTES,
+            threads: None,
+            aliases: Vec::new(),
+        }
+    }
+}
+
+/// What an index beside the weights decides.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum IndexPolicy {
+    /// The index names the shards, and the shard of each tensor.
+    #[default]
+    Use,
+    /// The index is not read: the single file is opened if there is one, else the numbered files.
+    Ignore,
+}
+
+/// What becomes of a tensor that a shard holds and the index does not name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Unindexed {
+    /// It belongs to the model, and the report counts it.
+    #[default]
+    Include,
+    /// It is left out, and the report counts it.
+    Ignore,
+    /// It is a fault of the directory.
+    Error,
+}
+
+/// What becomes of a model some of whose shards are missing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MissingShards {
+    /// It is refused, and every missing shard is named.
+    #[default]
+    Refuse,
+    /// The tensors of the shards that are there are opened, and the report names the others.
+    Skip,
+}
+
+/// A set of weights by the name that its files start with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Family {
+    /// `model.safetensors` and its shards, as written by transformers.
+    Model,
+    /// `diffusion_pytorch_model.safetensors` and its shards, as written by diffusers.
+    Diffusers,
+    /// `consolidated.safetensors` and its shards, as published by Mistral.
+    Consolidated,
+    /// `adapter_model.safetensors`, as written by peft.
+    Adapter,
+}
+
+impl Family {
+    /// All families, in the order in which they are looked for.
+    pub const ALL: [Self; 4] = [Self::Model, Self::Diffusers, Self::Consolidated, Self::Adapter];
+
+    /// Returns the name that the family's files start with.
+    #[must_use]
+    pub const fn stem(self) -> &'static str {
+        match self {
+            Self::Model => "model",
+            Self::Diffusers => "diffusion_pytorch_model",
+            Self::Consolidated => "consolidated",
+            Self::Adapter => "adapter_model",
+        }
+    }
+}

@@ -1,0 +1,378 @@
+//! The text of an index (`*.safetensors.index.json`): which shard holds which tensor.
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
+
+use std::path::Path;
+
+use crate::index_text::{self, Entry};
+use crate::{Error, Result, natural};
+
+/// Which shard holds which tensor, as an index says it. Names stay in the index's text.
+#[derive(Debug)]
+pub(crate) struct WeightMap {
+    /// The index's text, and behind it the names that it holds in escaped form.
+    text: String,
+    /// By name, each name once.
+    entries: Vec<Entry>,
+    /// In natural order, each path once.
+    shards: Vec<Box<str>>,
+    total_size: Option<TotalSize>,
+    metadata: Vec<(String, String)>,
+    is_bare: bool,
+}
+
+impl WeightMap {
+    /// Parses the text of the index at `path`, which is only named in errors.
+    ///
+    /// A byte-order mark is skipped. `metadata` may be anything or absent, and so may all other
+    /// keys beside `weight_map`. An index without `weight_map` is accepted as accelerate writes
+    /// it, as one bare map, if it is an object of which every value but `metadata` is a string
+    /// that ends in `.safetensors`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Json`] with line and column, [`Error::NoWeightMap`], and of the tensors the first
+    /// by name: [`Error::ShardPathType`], [`Error::ShardPath`], [`Error::MappedTwice`].
+    pub(crate) fn parse(path: &Path, mut text: String) -> Result<Self> {
+        let parsed = index_text::parse(path, &text)?;
+        let total_size = parsed.metadata.total_size.map(TotalSize);
+        let metadata = parsed.metadata.strings;
+        let (mut entries, is_bare) = (parsed.entries, parsed.is_bare);
+        text.push_str(&parsed.unescaped);
+        let shards = sort_shards(parsed.shards, &mut entries);
+
+        let name = |entry: &Entry| text.get(entry.name.clone()).unwrap_or_default();
+        let bytes = |entry: &Entry| text.as_bytes().get(entry.name.clone()).unwrap_or_default();
+        entries.sort_by(|a, b| bytes(a).cmp(bytes(b)));
+        for (entry, next) in entries.iter().zip(entries.iter().skip(1)) {
+            if bytes(entry) == bytes(next) {
+                return Err(Error::MappedTwice { path: path.into(), tensor: name(entry).into() });
+            }
+        }
+        Ok(Self { text, entries, shards, total_size, metadata, is_bare })
+    }
+
+    /// The number of tensors.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether the index names no tensor at all.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The shards in natural order, as normalised paths relative to the model's folder.
+    pub(crate) fn shards(&self) -> &[Box<str>] {
+        &self.shards
+    }
+
+    /// Every tensor by name, with the position of its shard in [`Self::shards`].
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = (&str, usize)> {
+        self.entries.iter().map(|entry| (self.name(entry), entry.shard))
+    }
+
+    /// The position in [`Self::shards`] of the shard of a tensor.
+    pub(crate) fn get(&self, tensor: &str) -> Option<usize> {
+        let at = self.entries.binary_search_by(|entry| self.name(entry).cmp(tensor)).ok()?;
+        self.entries.get(at).map(|entry| entry.shard)
+    }
+
+    /// The number of tensors of each of the [`Self::shards`].
+    pub(crate) fn tensors_per_shard(&self) -> Vec<usize> {
+        let mut counts = vec![0_usize; self.shards.len()];
+        for entry in &self.entries {
+            if let Some(count) = counts.get_mut(entry.shard) {
+                *count = count.saturating_add(1);
+            }
+        }
+        counts
+    }
+
+    /// `metadata.total_size`, if there is one.
+    pub(crate) fn total_size(&self) -> Option<&TotalSize> {
+        self.total_size.as_ref()
+    }
+
+    /// The entries of `metadata` whose value is a string, by key. Among other things the aliases
+    /// that `save_torch_state_dict` records: a name that is not stored, and the one that is.
+    pub(crate) fn metadata(&self) -> &[(String, String)] {
+        &self.metadata
+    }
+
+    /// Whether the index was one bare map, without the key `weight_map`.
+    pub(crate) fn is_bare(&self) -> bool {
+        self.is_bare
+    }
+
+    fn name(&self, entry: &Entry) -> &str {
+        self.text.get(entry.name.clone()).unwrap_or_default()
+    }
+}
+
+/// Sorts the shards and lets the entries follow.
+fn sort_shards(shards: Vec<Box<str>>, entries: &mut [Entry]) -> Vec<Box<str>> {
+    let mut order: Vec<(usize, Box<str>)> = shards.into_iter().enumerate().collect();
+    order.sort_by(|(_, a), (_, b)| natural::compare(a, b));
+    let mut position = vec![0; order.len()];
+    for (new, (old, _)) in order.iter().enumerate() {
+        if let Some(slot) = position.get_mut(*old) {
+            *slot = new;
+        }
+    }
+    for entry in entries {
+        entry.shard = position.get(entry.shard).copied().unwrap_or(entry.shard);
+    }
+    order.into_iter().map(|(_, shard)| shard).collect()
+}
+
+/// What an index says that all tensors weigh, as it says it: integer, float or string.
+///
+/// Writers disagree on what they count, and some write 0. It is only ever compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TotalSize(Box<str>);
+
+impl TotalSize {
+    /// The size in bytes, if it is a whole number that can be one.
+    #[must_use]
+    pub fn byte_len(&self) -> Option<u64> {
+        let text = self.0.trim();
+        if let Ok(byte_len) = text.parse() {
+            return Some(byte_len);
+        }
+        let number: f64 = text.parse().ok()?;
+        let is_whole = number.is_finite() && number.fract() == 0.0 && number.abs() < 2_f64.powi(64);
+        is_whole.then(|| format!("{number:.0}").parse().ok()).flatten()
+    }
+}
+
+impl std::fmt::Display for TotalSize {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.byte_len().is_some() {
+            f.write_str(&self.0)
+        } else {
+            write!(f, "{}", tensorfile::Quoted(&self.0))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::WeightMap;
+    use crate::{Error, Result};
+    use std::path::Path;
+
+    fn parse(text: &str) -> Result<WeightMap> {
+        WeightMap::parse(Path::new("x.safetensors.index.json"), text.to_owned())
+    }
+
+    /// Name and shard of every tensor.
+    fn pairs(map: &WeightMap) -> Vec<(&str, &str)> {
+        map.iter().map(|(name, shard)| (name, &**map.shards().get(shard).unwrap())).collect()
+    }
+
+    #[test]
+    fn tensors_come_by_name_and_shards_in_natural_order() {
+        let map = parse(
+            r#"{"weight_map": {"b": "s-10.safetensors", "a": "./s-9.safetensors",
+                "c": "s-9.safetensors", "d": "d/s-1.safetensors"}}"#,
+        )
+        .unwrap();
+        assert_eq!(
+            map.shards().iter().map(|s| &**s).collect::<Vec<_>>(),
+            ["d/s-1.safetensors", "s-9.safetensors", "s-10.safetensors"]
+        );
+        assert_eq!(
+            pairs(&map),
+            [
+                ("a", "s-9.safetensors"),
+                ("b", "s-10.safetensors"),
+                ("c", "s-9.safetensors"),
+                ("d", "d/s-1.safetensors")
+            ]
+        );
+        assert_eq!(map.tensors_per_shard(), [1, 2, 1]);
+        assert_eq!((map.get("b"), map.get("bb"), map.len()), (Some(2), None, 4));
+    }
+
+    #[test]
+    fn escaped_names_and_paths_are_read_as_they_mean() {
+        let map = parse(
+            r#"{"weight_map": {"z\u00e9\n": "\u0061.safetensors", "é": "a.safetensors",
+                "\ud83d\ude00": "a.safetensors"}}"#,
+        )
+        .unwrap();
+        let expected = [("zé\n", "a.safetensors"), ("é", "a.safetensors"), ("😀", "a.safetensors")];
+        assert_eq!(pairs(&map), expected);
+        assert_eq!(map.get("zé\n"), Some(0));
+    }
+
+    #[test]
+    fn byte_order_mark_line_ends_and_other_keys_do_not_matter() {
+        for text in [
+            "\u{feff}{\r\n  \"weight_map\": {\r\n    \"a\": \"m.safetensors\"\r\n  }\r\n}\r\n",
+            r#"{"weights": [[{"x": [1e5, null]}]], "weight_map": {"a": "m.safetensors"}, "z": {}}"#,
+            r#"{"weight_map": {"a": "m.safetensors"}, "metadata": {}, "metadata": null}"#,
+            r#"{"metadata": [1e999, "x"], "weight_map": {"a": "m.safetensors"}}"#,
+        ] {
+            let map = parse(text).unwrap();
+            assert_eq!(pairs(&map), [("a", "m.safetensors")], "{text}");
+            assert!(map.total_size().is_none() && map.metadata().is_empty() && !map.is_bare());
+        }
+    }
+
+    #[test]
+    fn total_size_is_kept_as_it_is_written() {
+        for (json, shown, byte_len) in [
+            ("0", "0", Some(0)),
+            ("18446744073709551615", "18446744073709551615", Some(u64::MAX)),
+            ("55562855904.0", "55562855904.0", Some(55_562_855_904)),
+            ("1e3", "1000.0", Some(1000)),
+            ("\"12\"", "12", Some(12)),
+            ("\"12 GB\"", "\"12 GB\"", None),
+            ("-5", "\"-5\"", None),
+            ("1.5", "\"1.5\"", None),
+            ("18446744073709551616", "\"1.8446744073709552e19\"", None),
+        ] {
+            let text = format!(r#"{{"metadata":{{"total_size":{json}}},"weight_map":{{}}}}"#);
+            let map = parse(&text).unwrap();
+            let total_size = map.total_size().unwrap();
+            assert_eq!(total_size.to_string(), shown, "{json}");
+            assert_eq!(total_size.byte_len(), byte_len, "{json}");
+        }
+        for json in ["null", "true", "[1]", "{\"a\":1}", "1e999"] {
+            let text = format!(r#"{{"metadata":{{"total_size":{json}}},"weight_map":{{}}}}"#);
+            assert!(parse(&text).unwrap().total_size().is_none(), "{json}");
+        }
+    }
+
+    #[test]
+    fn strings_of_the_metadata_are_kept_and_nothing_else_is() {
+        let map = parse(
+            r#"{"metadata": {"format": "pt", "total_parameters": 5, "nested": {"a": "b"},
+                "lm_head.weight": "model.embed_tokens.w\u0065ight"}, "weight_map": {}}"#,
+        )
+        .unwrap();
+        let expected = [("format", "pt"), ("lm_head.weight", "model.embed_tokens.weight")];
+        assert!(map.is_empty());
+        assert_eq!(map.metadata().iter().map(|(k, v)| (&**k, &**v)).collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn a_bare_map_is_taken_only_if_it_holds_nothing_but_shard_paths() {
+        let map = parse(r#"{"metadata": {"total_size": 7}, "a": "x/m.safetensors"}"#).unwrap();
+        assert_eq!(pairs(&map), [("a", "x/m.safetensors")]);
+        assert_eq!(map.total_size().unwrap().byte_len(), Some(7));
+        assert!(map.is_bare());
+        for text in [
+            "{}",
+            r#"{"metadata": {}}"#,
+            r#"{"a": "m.safetensors", "b": 3}"#,
+            r#"{"a": "m.safetensors", "b": {"c": "m.safetensors"}}"#,
+            r#"{"architectures": ["x"], "model_type": "llama"}"#,
+            r#"{"a": "m.bin"}"#,
+        ] {
+            assert!(matches!(parse(text), Err(Error::NoWeightMap { .. })), "{text}");
+        }
+        let escape = parse(r#"{"a": "../m.safetensors"}"#);
+        assert!(matches!(escape, Err(Error::ShardPath { .. })), "{escape:?}");
+    }
+
+    #[test]
+    fn a_shard_that_is_no_string_is_refused_with_its_type_and_the_first_tensor_by_name() {
+        for (json, expected) in [
+            (r#"{"file": "a.safetensors", "offset": [0, {}]}"#, "an object"),
+            ("[\"a.safetensors\", [[]]]", "an array"),
+            ("3", "a number"),
+            ("-3", "a number"),
+            ("0.5", "a number"),
+            ("null", "null"),
+            ("true", "a boolean"),
+        ] {
+            let text = format!(r#"{{"weight_map": {{"z": 1, "t": {json}, "u": "/x"}}}}"#);
+            match parse(&text) {
+                Err(Error::ShardPathType { tensor, found, .. }) => {
+                    assert_eq!((&*tensor, &*found), ("t", expected));
+                }
+                other => panic!("{json}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_shard_path_that_leaves_the_folder_is_refused_with_its_text() {
+        let text = r#"{"weight_map": {"a": "m.safetensors", "c": "x", "b": "..\u002foutside.safetensors"}}"#;
+        match parse(text) {
+            Err(Error::ShardPath { tensor, value, .. }) => {
+                assert_eq!((&*tensor, &*value), ("b", "../outside.safetensors"));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_name_mapped_twice_is_refused_after_unescaping() {
+        for text in [
+            r#"{"weight_map": {"ab": "m.safetensors", "c": "m.safetensors", "ab": "m.safetensors"}}"#,
+            r#"{"weight_map": {"ab": "m.safetensors", "\u0061b": "n.safetensors"}}"#,
+        ] {
+            match parse(text) {
+                Err(Error::MappedTwice { tensor, .. }) => assert_eq!(&*tensor, "ab"),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn text_that_is_no_json_is_refused_with_its_place() {
+        for (text, at, says) in [
+            ("", (1, 1), "EOF"),
+            ("{\"weight_map\": {\"a\": \"m.safeten", (1, 31), "EOF"),
+            ("{\"weight_map\": {\n\"a\": }}", (2, 6), "expected value"),
+            ("{\"weight_map\": {}}\n=======\n{}", (2, 1), "merge conflict"),
+            ("{\n<<<<<<< HEAD\n\"weight_map\": {}}", (2, 1), "merge conflict"),
+            ("{\"weight_map\": null}", (1, 19), "weight_map: an object"),
+            ("{\"weight_map\": [1]}", (1, 15), "weight_map: an object"),
+            ("{\"weight_map\": {}, \"weight_map\": {}}", (1, 31), "twice"),
+            ("[1, 2]", (1, 1), "an index: an object"),
+        ] {
+            match parse(text) {
+                Err(Error::Json { line, column, message, .. }) => {
+                    assert_eq!((line, column), at, "{text} {message}");
+                    assert!(message.contains(says) && !message.contains(" at line"), "{message}");
+                }
+                other => panic!("{text}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn text_of_another_kind_is_named() {
+        for text in ["<html>", "404: Not Found", "3"] {
+            assert!(matches!(parse(text), Err(Error::NotJson { .. })), "{text}");
+        }
+    }
+
+    #[test]
+    fn nests_of_any_depth_end_in_a_verdict_on_a_small_stack() {
+        let deep = |key: &str, end: &str| {
+            let (open, close) = ("[{\"a\":".repeat(100_000), "}]".repeat(100_000));
+            format!("{{{key}{open}0{close}{end}}}")
+        };
+        let texts = [
+            (deep("\"x\":", ",\"weight_map\":{\"a\":\"m.safetensors\"}"), true),
+            (deep("\"metadata\":", ",\"weight_map\":{}"), true),
+            (deep("\"metadata\":{\"total_size\":", "},\"weight_map\":{}"), true),
+            (deep("\"weight_map\":{\"t\":", "}"), false),
+            (deep("\"bare\":", ""), false),
+            ("[".repeat(200_000), false),
+            (format!("{{\"weight_map\":{}", "{\"a\":".repeat(200_000)), false),
+        ];
+        let check = move || {
+            for (text, is_ok) in texts {
+                assert_eq!(parse(&text).is_ok(), is_ok);
+            }
+        };
+        let thread = std::thread::Builder::new().stack_size(256 * 1024).spawn(check).unwrap();
+        thread.join().unwrap();
+    }
+}
