@@ -1,6 +1,7 @@
 //! Reads and writes one safetensors file.
 
 mod buffer;
+mod byte_runs;
 mod dtype;
 mod element;
 mod error;
@@ -8,12 +9,15 @@ mod float8;
 #[cfg_attr(not(test), expect(dead_code, reason = "TensorFile::map, its caller, is still to come"))]
 mod mapping;
 mod quote;
+mod selection;
 mod tensor;
 mod to_f32;
 
 pub use buffer::{Buffer, BufferMut};
+pub use byte_runs::ByteRuns;
 pub use dtype::Dtype;
 pub use element::Element;
 pub use error::{Error, FileKind, Lookalike, Needed, Result};
 pub use quote::{PathText, Quoted};
+pub use selection::Selection;
 pub use tensor::{Tensor, TensorView};

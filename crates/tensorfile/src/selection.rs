@@ -1,0 +1,457 @@
+//! Which part of a tensor is wanted: ranges of each dimension, lowered to runs of bytes. Pure.
+#![deny(clippy::indexing_slicing)]
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::Path;
+use std::slice;
+
+use crate::byte_runs::{ByteRuns, Dimension};
+use crate::{Dtype, Error, Result};
+
+/// A part of a tensor: of each dimension everything, or an ordered list of ranges.
+///
+/// Ranges may repeat and come in any order; along their dimension the result is the concatenation
+/// of the parts, as in NumPy `np.concatenate([x[a:b], x[c:d]], axis=dim)`. Empty ranges and empty
+/// lists are legal and select nothing. A selection does not know its tensor: one that does not
+/// fit is refused when it meets the tensor.
+///
+/// ```
+/// use tensorfile::Selection;
+///
+/// let columns = Selection::all().with_range(1, 4..8);
+/// let swapped_halves = Selection::all().with_ranges(0, vec![2..4, 0..2]);
+/// let corner = Selection::from_ranges(&[Some(0..2), Some(4..8)]);
+/// assert!(Selection::from_ranges(&[None, None]).is_all());
+/// assert!(![columns, swapped_halves, corner].iter().any(Selection::is_all));
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Selection {
+    /// The rank that the tensor must have, if the selection was made for one.
+    rank: Option<usize>,
+    /// By dimension; those that are not here are taken whole.
+    ranges: BTreeMap<usize, Vec<Range<usize>>>,
+}
+
+impl Selection {
+    /// Everything, of a tensor of any rank.
+    #[must_use]
+    pub fn all() -> Self {
+        Self::default()
+    }
+
+    /// One range for every dimension, `None` being the whole, of a tensor of just this rank.
+    #[must_use]
+    pub fn from_ranges(ranges: &[Option<Range<usize>>]) -> Self {
+        let given = ranges.iter().enumerate();
+        let by_dim = given.filter_map(|(dim, range)| Some((dim, vec![range.clone()?])));
+        Self { rank: Some(ranges.len()), ranges: by_dim.collect() }
+    }
+
+    /// The same selection with one range of this dimension, counted from 0 for the outermost.
+    ///
+    /// It takes the place of what was given for the dimension before.
+    #[must_use]
+    pub fn with_range(self, dim: usize, range: Range<usize>) -> Self {
+        self.with_ranges(dim, vec![range])
+    }
+
+    /// The same selection with a list of ranges of this dimension, in the order of the result.
+    ///
+    /// It takes the place of what was given for the dimension before.
+    #[must_use]
+    pub fn with_ranges(mut self, dim: usize, ranges: Vec<Range<usize>>) -> Self {
+        self.ranges.insert(dim, ranges);
+        self
+    }
+
+    /// Whether nothing is left out, whatever the tensor.
+    ///
+    /// A range that happens to span its dimension does not count: the extent is not known here.
+    #[must_use]
+    pub fn is_all(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// The selected bytes of a tensor of this dtype and shape; `path` and `tensor` are for errors.
+    #[cfg_attr(not(test), expect(dead_code, reason = "its callers are still to come"))]
+    pub(crate) fn lower_shape(
+        &self,
+        path: &Path,
+        tensor: &str,
+        dtype: Dtype,
+        shape: &[usize],
+    ) -> Result<ByteRuns> {
+        let target = Target { path, tensor, dtype, shape };
+        target.check_rank(self)?;
+        let mut lists = Vec::with_capacity(shape.len());
+        let mut selected = Vec::with_capacity(shape.len());
+        for (dim, len) in shape.iter().enumerate() {
+            let list = match self.ranges.get(&dim) {
+                None => join_touching(slice::from_ref(&(0..*len))),
+                Some(ranges) => {
+                    target.check_ranges(dim, *len, ranges)?;
+                    join_touching(ranges)
+                }
+            };
+            let total = list.iter().map(Range::len).try_fold(0, usize::checked_add);
+            selected.push(total.ok_or_else(|| target.overflow())?);
+            lists.push(list);
+        }
+        if target.num_bits(&selected)? == 0 {
+            return Ok(ByteRuns::empty(selected.into()));
+        }
+        // Something of every dimension is taken, so no extent is zero, and strides are factors of
+        // this number, which does not overflow.
+        target.num_bits(shape)?;
+        let (outer, inner) = strided(lists, shape);
+        let dim = outer.len();
+        let runs = ByteRuns::new(selected.into(), target.bits(), outer, inner);
+        match runs.range_that_cuts_a_byte() {
+            None => Ok(runs),
+            Some(range) => Err(target.partial_byte(dim, range)),
+        }
+    }
+}
+
+/// The ranges without the empty ones, those that touch joined.
+fn join_touching(ranges: &[Range<usize>]) -> Vec<Range<usize>> {
+    let mut joined: Vec<Range<usize>> = Vec::with_capacity(ranges.len());
+    for range in ranges.iter().filter(|range| !range.is_empty()) {
+        match joined.last_mut() {
+            Some(last) if last.end == range.start => last.end = range.end,
+            _ => joined.push(range.clone()),
+        }
+    }
+    joined
+}
+
+/// The dimensions that are walked, and the one that runs are ranges of.
+///
+/// That is the last one of which not everything is taken; the whole ones after it are part of its
+/// stride. All extents must be positive and their product must not overflow.
+fn strided(lists: Vec<Vec<Range<usize>>>, shape: &[usize]) -> (Vec<Dimension>, Dimension) {
+    let is_cut = |(list, len): (&Vec<Range<usize>>, &usize)| !matches!(&list[..], [all] if *all == (0..*len));
+    let inner_dim = lists.iter().zip(shape).rposition(is_cut).unwrap_or(0);
+    let mut stride: usize = shape.iter().product();
+    let mut dims = Vec::with_capacity(inner_dim + 1);
+    for (ranges, len) in lists.into_iter().zip(shape).take(inner_dim + 1) {
+        stride /= len;
+        dims.push(Dimension { ranges, stride });
+    }
+    // A scalar has no dimension; it is one run of its one element.
+    let inner = dims
+        .pop()
+        .unwrap_or_else(|| Dimension { ranges: vec![Range { start: 0, end: 1 }], stride: 1 });
+    (dims, inner)
+}
+
+/// What is selected from, as errors name it.
+struct Target<'a> {
+    path: &'a Path,
+    tensor: &'a str,
+    dtype: Dtype,
+    shape: &'a [usize],
+}
+
+impl Target<'_> {
+    const fn bits(&self) -> usize {
+        self.dtype.bits() as usize
+    }
+
+    /// The bits of as many elements as this shape has.
+    fn num_bits(&self, shape: &[usize]) -> Result<usize> {
+        let num_elements = shape.iter().try_fold(1, |n: usize, len| n.checked_mul(*len));
+        let num_bits = num_elements.and_then(|n| n.checked_mul(self.bits()));
+        num_bits.ok_or_else(|| self.overflow())
+    }
+
+    fn check_rank(&self, selection: &Selection) -> Result<()> {
+        let rank = self.shape.len();
+        let named = selection.ranges.keys().next_back().map_or(0, |dim| dim.saturating_add(1));
+        if named <= rank && selection.rank.is_none_or(|asked| asked == rank) {
+            return Ok(());
+        }
+        Err(Error::SelectionRank {
+            path: self.path.to_owned(),
+            tensor: self.tensor.into(),
+            expected: rank,
+            found: selection.rank.unwrap_or(0).max(named),
+        })
+    }
+
+    fn check_ranges(&self, dim: usize, len: usize, ranges: &[Range<usize>]) -> Result<()> {
+        match ranges.iter().find(|range| range.start > range.end || range.end > len) {
+            None => Ok(()),
+            Some(range) => Err(Error::SelectionRange {
+                path: self.path.to_owned(),
+                tensor: self.tensor.into(),
+                dim,
+                start: range.start,
+                end: range.end,
+                len,
+            }),
+        }
+    }
+
+    fn partial_byte(&self, dim: usize, range: &Range<usize>) -> Error {
+        Error::SelectionPartialByte {
+            path: self.path.to_owned(),
+            tensor: self.tensor.into(),
+            dtype: self.dtype,
+            dim,
+            start: range.start,
+            end: range.end,
+        }
+    }
+
+    fn overflow(&self) -> Error {
+        Error::SelectionOverflow { path: self.path.to_owned(), tensor: self.tensor.into() }
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::single_range_in_vec_init, reason = "lists of one run are meant")]
+mod tests {
+    use super::Selection;
+    use crate::byte_runs::ByteRuns;
+    use crate::{Dtype, Error};
+    use proptest::prelude::*;
+    use std::ops::Range;
+    use std::path::Path;
+
+    fn lower(selection: &Selection, dtype: Dtype, shape: &[usize]) -> Result<ByteRuns, Error> {
+        selection.lower_shape(Path::new("m.safetensors"), "t", dtype, shape)
+    }
+
+    fn runs(selection: &Selection, dtype: Dtype, shape: &[usize]) -> Vec<Range<usize>> {
+        lower(selection, dtype, shape).unwrap().iter().collect()
+    }
+
+    #[test]
+    fn literal_cases_lower_to_literal_runs() {
+        let all = Selection::all;
+        type Case = (Selection, &'static [usize], &'static [usize], &'static [Range<usize>]);
+        let cases: [Case; 14] = [
+            (all(), &[4, 4], &[4, 4], &[0..16]),
+            (all(), &[], &[], &[0..1]),
+            (Selection::from_ranges(&[]), &[], &[], &[0..1]),
+            (all(), &[3, 0], &[3, 0], &[]),
+            (all().with_range(0, 1..3), &[4, 4], &[2, 4], &[4..12]),
+            (all().with_range(1, 1..3), &[2, 4], &[2, 2], &[1..3, 5..7]),
+            (all().with_range(1, 0..4), &[2, 4], &[2, 4], &[0..8]),
+            (all().with_range(1, 4..4), &[2, 4], &[2, 0], &[]),
+            (all().with_ranges(0, vec![]), &[2, 4], &[0, 4], &[]),
+            (all().with_ranges(0, vec![0..2, 2..2, 2..5]), &[6], &[5], &[0..5]),
+            (all().with_ranges(0, vec![2..4, 0..2, 0..2]), &[4], &[6], &[2..4, 0..2, 0..2]),
+            // The last part of a row and the first of the next are one run.
+            (all().with_ranges(1, vec![0..1, 3..4]), &[2, 4], &[2, 2], &[0..1, 3..5, 7..8]),
+            // So are they when the same row is taken again.
+            (
+                all().with_ranges(0, vec![0..1, 0..1]).with_ranges(1, vec![2..4, 0..2]),
+                &[1, 4],
+                &[2, 4],
+                &[2..4, 0..4, 0..2],
+            ),
+            (
+                Selection::from_ranges(&[Some(1..2), None, Some(0..1)]),
+                &[2, 2, 2],
+                &[1, 2, 1],
+                &[4..5, 6..7],
+            ),
+        ];
+        for (selection, shape, selected, expected) in cases {
+            let lowered = lower(&selection, Dtype::U8, shape).unwrap();
+            assert_eq!(lowered.shape(), selected, "{selection:?}");
+            assert_eq!(lowered.iter().collect::<Vec<_>>(), expected, "{selection:?}");
+            assert_eq!(lowered.num_runs(), expected.len(), "{selection:?}");
+        }
+    }
+
+    #[test]
+    fn runs_are_in_bytes_of_the_dtype() {
+        let halves = Selection::all().with_range(1, 2..4);
+        assert_eq!(runs(&halves, Dtype::F32, &[2, 4]), [8..16, 24..32]);
+        assert_eq!(runs(&halves, Dtype::F4, &[2, 4]), [1..2, 3..4]);
+        let quarter = Selection::all().with_range(0, 4..8);
+        assert_eq!(runs(&quarter, Dtype::F6E3M2, &[16]), [3..6]);
+    }
+
+    #[test]
+    fn a_cut_of_a_million_rows_is_not_listed() {
+        let columns = Selection::all().with_range(1, 2..4);
+        let lowered = lower(&columns, Dtype::F32, &[1_000_000, 8]).unwrap();
+        assert_eq!((lowered.num_runs(), lowered.byte_len()), (1_000_000, 8_000_000));
+        assert_eq!(lowered.uniform_run_len(), Some(8));
+        assert_eq!(lowered.span(), 8..32_000_000 - 16);
+        assert_eq!(
+            (lowered.iter().len(), lowered.iter().last()),
+            (1_000_000, Some(31_999_976..31_999_984))
+        );
+    }
+
+    #[test]
+    fn extents_near_the_limit_need_no_time() {
+        let huge = [1 << 20, 1 << 20, 1 << 18];
+        let lowered = lower(&Selection::all().with_range(2, 1..2), Dtype::U8, &huge).unwrap();
+        assert_eq!(lowered.num_runs(), 1 << 40);
+        assert_eq!(lowered.iter().nth(1), Some((1 << 18) + 1..(1 << 18) + 2));
+        let empty = [0, usize::MAX, usize::MAX];
+        assert_eq!(lower(&Selection::all(), Dtype::U64, &empty).unwrap().byte_len(), 0);
+    }
+
+    #[test]
+    fn ranges_outside_a_dimension_are_refused() {
+        #[expect(clippy::reversed_empty_ranges, reason = "the case to refuse")]
+        for range in [3..5, 5..5, 3..2, 0..usize::MAX] {
+            let selection = Selection::all().with_ranges(1, vec![0..1, range.clone()]);
+            let error = lower(&selection, Dtype::U8, &[2, 4]).unwrap_err();
+            assert!(
+                matches!(&error, Error::SelectionRange { dim: 1, start, end, len: 4, .. }
+                    if (*start..*end) == range),
+                "{error}"
+            );
+        }
+        let error = lower(&Selection::all().with_range(0, 1..3), Dtype::U8, &[2]).unwrap_err();
+        let expected =
+            r#"m.safetensors: tensor "t": range 1..3 of dimension 0, which has 2 elements"#;
+        assert_eq!(error.to_string(), expected);
+    }
+
+    #[test]
+    fn selections_of_another_rank_are_refused() {
+        let cases = [
+            (Selection::all().with_range(0, 0..1), 0, 1),
+            (Selection::all().with_range(2, 0..0), 2, 3),
+            (Selection::all().with_range(usize::MAX, 0..0), 2, usize::MAX),
+            (Selection::from_ranges(&[None]), 2, 1),
+            (Selection::from_ranges(&[]), 1, 0),
+            (Selection::from_ranges(&[None, None, None]), 2, 3),
+        ];
+        for (selection, rank, asked) in cases {
+            let error = lower(&selection, Dtype::U8, &vec![4; rank]).unwrap_err();
+            assert!(
+                matches!(error, Error::SelectionRank { expected, found, .. }
+                    if (expected, found) == (rank, asked)),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn cuts_within_a_byte_are_refused() {
+        let cases = [
+            (Selection::all().with_range(0, 1..3), vec![4], 0, 1..3),
+            (Selection::all().with_range(0, 0..3), vec![4], 0, 0..3),
+            (Selection::all().with_range(0, 1..2), vec![2, 3], 0, 1..2),
+            (Selection::all().with_range(1, 0..2), vec![2, 3], 1, 0..2),
+            (Selection::all().with_ranges(1, vec![0..2, 1..3]), vec![2, 4], 1, 1..3),
+        ];
+        for (selection, shape, dim, range) in cases {
+            let error = lower(&selection, Dtype::F4, &shape).unwrap_err();
+            assert!(
+                matches!(&error, Error::SelectionPartialByte { dim: d, start, end, .. }
+                    if (*d, *start..*end) == (dim, range.clone())),
+                "{error}"
+            );
+        }
+        // Each range cuts a byte, both together do not.
+        let joined = Selection::all().with_ranges(0, vec![0..1, 1..2]);
+        assert_eq!(runs(&joined, Dtype::F4, &[4]), [0..1]);
+    }
+
+    #[test]
+    fn repeats_beyond_the_address_range_are_refused() {
+        let half = usize::MAX / 2;
+        for shape in [vec![half], vec![half, 1], vec![1, half]] {
+            let dim = shape.iter().position(|len| *len == half).unwrap();
+            let repeated = Selection::all().with_ranges(dim, vec![0..half; 3]);
+            let error = lower(&repeated, Dtype::U8, &shape).unwrap_err();
+            assert!(matches!(error, Error::SelectionOverflow { .. }), "{error}");
+        }
+    }
+
+    /// The runs of a selection by listing every selected element, or `None` if one cuts a byte.
+    fn by_listing(
+        lists: &[Vec<Range<usize>>],
+        shape: &[usize],
+        bits: usize,
+    ) -> Option<Vec<Range<usize>>> {
+        let mut elements = vec![0];
+        for (list, len) in lists.iter().zip(shape) {
+            let indices: Vec<usize> = list.iter().cloned().flatten().collect();
+            elements = elements
+                .iter()
+                .flat_map(|outer| indices.iter().map(move |index| outer * len + index))
+                .collect();
+        }
+        let mut runs: Vec<Range<usize>> = Vec::new();
+        for element in elements {
+            match runs.last_mut() {
+                Some(last) if last.end == element => last.end += 1,
+                _ => runs.push(element..element + 1),
+            }
+        }
+        let in_bytes = |element: usize| {
+            let bit = element * bits;
+            (bit % 8 == 0).then_some(bit / 8)
+        };
+        runs.iter().map(|run| Some(in_bytes(run.start)?..in_bytes(run.end)?)).collect()
+    }
+
+    fn any_list(len: usize) -> impl Strategy<Value = Option<Vec<Range<usize>>>> {
+        let range = (0..=len, 0..=len).prop_map(|(a, b)| a.min(b)..a.max(b));
+        prop_oneof![Just(None), prop::collection::vec(range, 0..4).prop_map(Some)]
+    }
+
+    type Case = (Vec<usize>, Vec<Option<Vec<Range<usize>>>>);
+
+    fn any_case() -> impl Strategy<Value = Case> {
+        let extent = prop_oneof![1 => Just(0usize), 9 => 1..5usize];
+        prop::collection::vec(extent, 0..=5).prop_flat_map(|shape| {
+            let lists: Vec<_> = shape.iter().map(|len| any_list(*len)).collect();
+            (Just(shape), lists)
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, cases: 2000, ..ProptestConfig::default() })]
+
+        #[test]
+        fn lowering_equals_listing_every_element(
+            (shape, lists) in any_case(),
+            dtype in prop::sample::select(Dtype::ALL.to_vec()),
+        ) {
+            let mut selection = Selection::all();
+            for (dim, list) in lists.iter().enumerate() {
+                if let Some(list) = list {
+                    selection = selection.with_ranges(dim, list.clone());
+                }
+            }
+            let full: Vec<Vec<Range<usize>>> = lists
+                .iter()
+                .zip(&shape)
+                .map(|(list, len)| list.clone().unwrap_or_else(|| vec![0..*len]))
+                .collect();
+            let found = lower(&selection, dtype, &shape);
+            let Some(expected) = by_listing(&full, &shape, dtype.bits() as usize) else {
+                let refused = matches!(found, Err(Error::SelectionPartialByte { .. }));
+                prop_assert!(refused, "{found:?}");
+                return Ok(());
+            };
+            let found = found.unwrap();
+            let extents: Vec<usize> =
+                full.iter().map(|list| list.iter().map(Range::len).sum()).collect();
+            prop_assert_eq!(found.shape(), &extents[..]);
+            prop_assert_eq!(found.iter().collect::<Vec<_>>(), &expected[..]);
+            prop_assert_eq!(found.num_runs(), expected.len());
+            prop_assert_eq!(found.byte_len(), expected.iter().map(Range::len).sum::<usize>());
+            let start = expected.iter().map(|run| run.start).min().unwrap_or(0);
+            let end = expected.iter().map(|run| run.end).max().unwrap_or(0);
+            prop_assert_eq!(found.span(), start..end);
+            if let Some(len) = found.uniform_run_len() {
+                prop_assert!(expected.iter().all(|run| run.len() == len));
+            }
+        }
+    }
+}
