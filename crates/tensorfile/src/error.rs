@@ -248,6 +248,11 @@ pub enum Error {
     /// Two tensors to be written have one name.
     #[error("tensor {}: a tensor of this name is already there", Quoted(tensor))]
     NameTaken { tensor: Box<str> },
+    /// The header to be written is longer than the cap, and other readers would refuse the file.
+    #[error(
+        "header of {header_len} bytes to be written, the limit is {max} (WriterOptions::max_header_bytes raises it)"
+    )]
+    WriterHeaderTooLarge { header_len: u64, max: u64 },
 }
 
 /// What a path leads to when it is not a regular file.

@@ -12,6 +12,7 @@ mod quote;
 mod selection;
 mod tensor;
 mod to_f32;
+mod write;
 
 pub use buffer::{Buffer, BufferMut};
 pub use byte_runs::ByteRuns;
@@ -21,3 +22,4 @@ pub use error::{Error, FileKind, Lookalike, Needed, Result};
 pub use quote::{PathText, Quoted};
 pub use selection::Selection;
 pub use tensor::{Tensor, TensorView};
+pub use write::{Writer, WriterOptions};

@@ -42,6 +42,7 @@ pub(crate) unsafe fn map_file(file: &File, path: &Path) -> Result<Buffer> {
 #[cfg(test)]
 mod tests {
     use super::map_file;
+    use crate::{Dtype, Tensor, Writer};
     use std::io::Write;
     use std::path::Path;
 
@@ -73,5 +74,23 @@ mod tests {
         // SAFETY: the file is ours alone, and has its last bytes.
         let error = unsafe { map_file(&write_only, Path::new("a/file")) }.unwrap_err();
         assert_eq!(error.to_string(), "a/file: cannot map the file into memory");
+    }
+
+    #[test]
+    fn tensors_can_be_saved_over_the_file_they_are_mapped_from() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.safetensors");
+        std::fs::write(&path, b"abcdefgh").unwrap();
+        let file = std::fs::File::open(&path).unwrap();
+        // SAFETY: the file is ours alone, and saving replaces it without writing to it.
+        let buffer = unsafe { map_file(&file, &path) }.unwrap();
+        let tensor = Tensor::new("t", Dtype::U8, [8], buffer, 0..8).unwrap();
+        let mut writer = Writer::new();
+        writer.add_tensor(&tensor).unwrap();
+        writer.save(&path).unwrap();
+        assert_eq!(tensor.bytes(), b"abcdefgh");
+        let saved = std::fs::read(&path).unwrap();
+        let saved = safetensors::SafeTensors::deserialize(&saved).unwrap();
+        assert_eq!(saved.tensor("t").unwrap().data(), b"abcdefgh");
     }
 }

@@ -1,0 +1,488 @@
+//! Writing tensors to one file, all of it or nothing.
+
+use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::tensor::check_byte_len;
+use crate::{Dtype, Error, Result, Tensor};
+
+/// Collects tensors and writes them as one file, with the layout of the reference writer.
+///
+/// Tensors are sorted by dtype, widest first, then by name; the header is padded with spaces so
+/// that the data starts at a multiple of 8 bytes. The same tensors give the same bytes, whatever
+/// the order they were added in. Bytes are borrowed until they are written, and never copied
+/// together in memory by [`save`](Self::save).
+///
+/// ```
+/// use tensorfile::{Dtype, Writer};
+///
+/// let mut writer = Writer::new();
+/// writer.metadata("format", "pt");
+/// writer.add("bias", Dtype::U8, &[3], b"abc")?;
+/// let bytes = writer.to_bytes()?;
+/// assert!(bytes.ends_with(b"abc"));
+///
+/// let folder = tempfile::tempdir().expect("a folder to write to");
+/// writer.save(folder.path().join("model.safetensors"))?;
+/// # Ok::<(), tensorfile::Error>(())
+/// ```
+#[derive(Clone, Default)]
+pub struct Writer<'a> {
+    options: WriterOptions,
+    metadata: Option<BTreeMap<String, String>>,
+    tensors: BTreeMap<Cow<'a, str>, Entry<'a>>,
+}
+
+/// How a file is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WriterOptions {
+    /// The longest header that is written; 100,000,000 bytes, which is what readers accept.
+    pub max_header_bytes: u64,
+}
+
+impl Default for WriterOptions {
+    fn default() -> Self {
+        Self { max_header_bytes: 100_000_000 }
+    }
+}
+
+/// A tensor to be written, but for its name.
+#[derive(Clone)]
+struct Entry<'a> {
+    dtype: Dtype,
+    shape: Cow<'a, [usize]>,
+    bytes: &'a [u8],
+}
+
+impl<'a> Writer<'a> {
+    /// A writer of a file without tensors.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// As [`new`](Self::new), with these options.
+    #[must_use]
+    pub fn with_options(options: WriterOptions) -> Self {
+        Self { options, ..Self::default() }
+    }
+
+    /// Sets one entry of the metadata; entries are written in the order of their keys.
+    pub fn metadata(&mut self, key: impl Into<String>, value: impl Into<String>) -> &mut Self {
+        self.metadata.get_or_insert_default().insert(key.into(), value.into());
+        self
+    }
+
+    /// Sets these entries of the metadata; from no entries, empty metadata is written.
+    pub fn extend_metadata<K, V>(&mut self, entries: impl IntoIterator<Item = (K, V)>) -> &mut Self
+    where
+        K: Into<String>,
+        V: Into<String>,
+    {
+        let entries = entries.into_iter().map(|(key, value)| (key.into(), value.into()));
+        self.metadata.get_or_insert_default().extend(entries);
+        self
+    }
+
+    /// Adds a tensor; its bytes are as they shall be in the file, little-endian and row-major.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ReservedName`] for the name `__metadata__`, [`Error::NameTaken`] for one that was
+    /// added before, [`Error::ByteLen`] if there are not as many bytes as dtype and shape need.
+    pub fn add(
+        &mut self,
+        name: impl Into<Cow<'a, str>>,
+        dtype: Dtype,
+        shape: impl Into<Cow<'a, [usize]>>,
+        bytes: &'a [u8],
+    ) -> Result<()> {
+        let (name, shape) = (name.into(), shape.into());
+        if name == METADATA {
+            return Err(Error::ReservedName { tensor: name.into() });
+        }
+        if self.tensors.contains_key(&name) {
+            return Err(Error::NameTaken { tensor: name.into() });
+        }
+        check_byte_len(&name, dtype, &shape, bytes.len())?;
+        self.tensors.insert(name, Entry { dtype, shape, bytes });
+        Ok(())
+    }
+
+    /// Adds a tensor under its own name.
+    ///
+    /// # Errors
+    ///
+    /// As [`add`](Self::add).
+    pub fn add_tensor(&mut self, tensor: &'a Tensor) -> Result<()> {
+        self.add(tensor.name(), tensor.dtype(), tensor.shape(), tensor.bytes())
+    }
+
+    /// The file in memory.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::WriterHeaderTooLarge`] if the header is over the limit, [`Error::OutOfMemory`] if
+    /// there is no memory for the file.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let (head, tensors) = self.layout()?;
+        let data_len = tensors.iter().map(|entry| entry.bytes.len());
+        let byte_len = data_len.fold(head.len(), usize::saturating_add);
+        let mut bytes = Vec::new();
+        if bytes.try_reserve_exact(byte_len).is_err() {
+            return Err(Error::OutOfMemory { path: PathBuf::from("<memory>"), byte_len });
+        }
+        bytes.extend_from_slice(&head);
+        for entry in tensors {
+            bytes.extend_from_slice(entry.bytes);
+        }
+        Ok(bytes)
+    }
+
+    /// Writes the file, replacing what is at `path`; blocks until it is on the disk.
+    ///
+    /// The bytes go to a hidden temporary file in the same folder, which takes the name when it
+    /// is complete and synced. Whatever fails, the old file stays as it was and the temporary file
+    /// is removed; only a process that is killed leaves one behind. The old file is not written
+    /// to, so tensors mapped from it can be saved over it, and stay valid. A symbolic link is
+    /// replaced, not followed. The mode of the file is 0666 less the umask, whatever the mode of
+    /// the old file.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::WriterHeaderTooLarge`] before anything is written; [`Error::Io`] otherwise.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        let path = path.as_ref();
+        let (head, tensors) = self.layout()?;
+        let folder = match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        let failed = |action| {
+            move |source| Error::Io { path: path.to_owned(), action, source: Arc::new(source) }
+        };
+        let mut file = temporary_file(folder).map_err(failed("create a file beside it"))?;
+        write_all(file.as_file_mut(), &head, &tensors).map_err(failed("write"))?;
+        file.persist(path).map_err(|error| failed("replace")(error.error))?;
+        sync_folder(folder).map_err(failed("sync its folder"))
+    }
+
+    /// The bytes before the data, and the tensors in the order of the file.
+    fn layout(&self) -> Result<(Vec<u8>, Vec<&Entry<'a>>)> {
+        let mut tensors: Vec<_> = self.tensors.iter().collect();
+        tensors.sort_by_key(|(_, entry)| Reverse(entry.dtype));
+        let mut head = vec![0; LENGTH_BYTES];
+        push_header(&mut head, self.metadata.as_ref(), &tensors)
+            .expect("a vector takes every byte");
+        head.resize(head.len().next_multiple_of(8), b' ');
+        let header_len = u64::try_from(head.len() - LENGTH_BYTES).unwrap_or(u64::MAX);
+        let max = self.options.max_header_bytes;
+        if header_len > max {
+            return Err(Error::WriterHeaderTooLarge { header_len, max });
+        }
+        let (length, _) = head.split_at_mut(LENGTH_BYTES);
+        length.copy_from_slice(&header_len.to_le_bytes());
+        Ok((head, tensors.into_iter().map(|(_, entry)| entry).collect()))
+    }
+}
+
+impl fmt::Debug for Writer<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Writer")
+            .field("options", &self.options)
+            .field("metadata", &self.metadata)
+            .field("tensors", &self.tensors.keys())
+            .finish()
+    }
+}
+
+/// The header's own key.
+const METADATA: &str = "__metadata__";
+
+/// The bytes that give the length of the header.
+const LENGTH_BYTES: usize = 8;
+
+/// Appends the header, in the very form that the reference writer gives it.
+fn push_header(
+    out: &mut Vec<u8>,
+    metadata: Option<&BTreeMap<String, String>>,
+    tensors: &[(&Cow<'_, str>, &Entry<'_>)],
+) -> io::Result<()> {
+    let mut separator = "{";
+    if let Some(metadata) = metadata {
+        write!(out, "{{\"{METADATA}\":")?;
+        serde_json::to_writer(&mut *out, metadata)?;
+        separator = ",";
+    }
+    let mut begin: u64 = 0;
+    for (name, entry) in tensors {
+        let byte_len = u64::try_from(entry.bytes.len()).unwrap_or(u64::MAX);
+        let end = begin.saturating_add(byte_len);
+        out.write_all(separator.as_bytes())?;
+        serde_json::to_writer(&mut *out, name.as_ref())?;
+        write!(out, ":{{\"dtype\":\"{}\",\"shape\":", entry.dtype)?;
+        serde_json::to_writer(&mut *out, entry.shape.as_ref())?;
+        write!(out, ",\"data_offsets\":[{begin},{end}]}}")?;
+        begin = end;
+        separator = ",";
+    }
+    let is_empty = separator == "{";
+    out.write_all(if is_empty { b"{}" } else { b"}" })
+}
+
+/// A file without a name that anyone looks for, which is removed when it is dropped.
+fn temporary_file(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".tensorfile-").suffix(".tmp");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(std::fs::Permissions::from_mode(0o666));
+    }
+    builder.tempfile_in(folder)
+}
+
+fn write_all(file: &mut File, head: &[u8], tensors: &[&Entry<'_>]) -> io::Result<()> {
+    let mut out = io::BufWriter::with_capacity(1 << 20, &mut *file);
+    out.write_all(head)?;
+    for entry in tensors {
+        out.write_all(entry.bytes)?;
+    }
+    out.flush()?;
+    drop(out);
+    file.sync_all()
+}
+
+/// Makes the new name of the file outlive a loss of power, where the system can.
+#[cfg(unix)]
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    match File::open(folder).and_then(|folder| folder.sync_all()) {
+        // Folders that may be written to but not read, and file systems that cannot sync one.
+        Err(error) if is_unsupported(error.kind()) => Ok(()),
+        synced => synced,
+    }
+}
+
+#[cfg(unix)]
+const fn is_unsupported(kind: io::ErrorKind) -> bool {
+    use io::ErrorKind::{InvalidInput, PermissionDenied, Unsupported};
+    matches!(kind, InvalidInput | PermissionDenied | Unsupported)
+}
+
+#[cfg(not(unix))]
+fn sync_folder(_folder: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Writer, WriterOptions};
+    use crate::{Buffer, Dtype, Error, Tensor};
+    use proptest::prelude::*;
+    use std::collections::HashMap;
+    use std::fs;
+    use std::path::Path;
+
+    /// Name, dtype, shape, bytes.
+    type Given = (String, Dtype, Vec<usize>, Vec<u8>);
+
+    fn written(tensors: &[Given], metadata: Option<&[(&str, &str)]>) -> Vec<u8> {
+        let mut writer = Writer::new();
+        if let Some(metadata) = metadata {
+            writer.extend_metadata(metadata.iter().copied());
+        }
+        for (name, dtype, shape, bytes) in tensors {
+            writer.add(name, *dtype, shape, bytes).unwrap();
+        }
+        writer.to_bytes().unwrap()
+    }
+
+    fn by_reference(tensors: &[Given], metadata: Option<&[(&str, &str)]>) -> Vec<u8> {
+        let views = tensors.iter().map(|(name, dtype, shape, bytes)| {
+            let dtype = serde_json::from_value(dtype.name().into()).unwrap();
+            let view = safetensors::tensor::TensorView::new(dtype, shape.clone(), bytes).unwrap();
+            (name, view)
+        });
+        let metadata: Option<HashMap<String, String>> = metadata.map(|entries| {
+            entries.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+        });
+        safetensors::serialize(views, metadata).unwrap()
+    }
+
+    fn given(name: &str, dtype: Dtype, shape: &[usize], fill: u8) -> Given {
+        let byte_len = dtype.byte_len(shape.iter().product()).unwrap();
+        (name.to_owned(), dtype, shape.to_vec(), vec![fill; byte_len])
+    }
+
+    fn names_in(folder: &Path) -> Vec<String> {
+        let names = fs::read_dir(folder).unwrap();
+        names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    }
+
+    #[test]
+    fn every_dtype_is_laid_out_as_the_reference_does() {
+        let mut tensors = Vec::new();
+        for (fill, dtype) in (0..).zip(Dtype::ALL) {
+            tensors.push(given(&format!("b.{dtype}"), dtype, &[2, 4], fill));
+            tensors.push(given(&format!("a.{dtype}"), dtype, &[3, 0], fill));
+            if dtype.bits() >= 8 {
+                tensors.push(given(&format!("c.{dtype}"), dtype, &[], fill));
+            }
+        }
+        for metadata in [None, Some(&[][..]), Some(&[("format", "p\"t\n\u{e9}")][..])] {
+            assert_eq!(written(&tensors, metadata), by_reference(&tensors, metadata));
+        }
+    }
+
+    #[test]
+    fn files_without_tensors_are_as_the_reference_writes_them() {
+        for metadata in [None, Some(&[("a", "b")][..])] {
+            assert_eq!(written(&[], metadata), by_reference(&[], metadata));
+        }
+        assert_eq!(written(&[], None), b"\x08\0\0\0\0\0\0\0{}      ");
+        // Here the reference closes the object first and writes `{},"__metadata__":{}}`.
+        assert_eq!(&written(&[], Some(&[]))[8..], br#"{"__metadata__":{}}     "#);
+    }
+
+    /// Tensors of different names, in any order.
+    fn any_tensors() -> impl Strategy<Value = Vec<Given>> {
+        let dtype = prop::sample::select(Dtype::ALL.to_vec());
+        prop::collection::btree_map(any::<String>(), (dtype, 0..3usize, any::<u8>()), 0..12)
+            .prop_map(|tensors| {
+                let tensors = tensors.into_iter();
+                tensors
+                    .map(|(name, (dtype, len, fill))| given(&name, dtype, &[len, 4], fill))
+                    .collect::<Vec<_>>()
+            })
+            .prop_shuffle()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn any_names_and_order_are_laid_out_as_the_reference_does(
+            tensors in any_tensors(),
+            value: String,
+        ) {
+            let metadata = [("key", value.as_str())];
+            prop_assert_eq!(
+                written(&tensors, Some(&metadata)),
+                by_reference(&tensors, Some(&metadata))
+            );
+        }
+    }
+
+    #[test]
+    fn metadata_is_sorted_by_key() {
+        let mut writer = Writer::new();
+        writer.metadata("b", "2").metadata("a", "1").metadata("b", "3");
+        let bytes = writer.to_bytes().unwrap();
+        assert_eq!(&bytes[8..], br#"{"__metadata__":{"a":"1","b":"3"}}      "#);
+    }
+
+    #[test]
+    fn names_that_cannot_be_are_refused() {
+        let mut writer = Writer::new();
+        let reserved = writer.add("__metadata__", Dtype::U8, &[1], b"a").unwrap_err();
+        assert!(matches!(reserved, Error::ReservedName { .. }), "{reserved}");
+        writer.add("a", Dtype::U8, &[1], b"a").unwrap();
+        let taken = writer.add("a", Dtype::I8, vec![1], b"b").unwrap_err();
+        assert_eq!(taken.to_string(), r#"tensor "a": a tensor of this name is already there"#);
+    }
+
+    #[test]
+    fn bytes_that_do_not_fit_are_refused() {
+        let mut writer = Writer::new();
+        for (dtype, shape) in [(Dtype::F32, vec![2]), (Dtype::F4, vec![3]), (Dtype::U8, vec![])] {
+            let error = writer.add("a", dtype, shape, b"abc").unwrap_err();
+            assert!(matches!(error, Error::ByteLen { found: 3, .. }), "{error}");
+        }
+        assert_eq!(writer.to_bytes().unwrap().len(), 16);
+    }
+
+    #[test]
+    fn a_header_over_the_limit_is_refused_before_anything_is_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut writer = Writer::with_options(WriterOptions { max_header_bytes: 55 });
+        writer.add("a", Dtype::U8, &[3], b"abc").unwrap();
+        for error in [
+            writer.to_bytes().unwrap_err(),
+            writer.save(folder.path().join("x.safetensors")).unwrap_err(),
+        ] {
+            let header_of_56 = matches!(error, Error::WriterHeaderTooLarge { header_len: 56, .. });
+            assert!(header_of_56, "{error}");
+        }
+        assert!(names_in(folder.path()).is_empty());
+    }
+
+    #[test]
+    fn a_saved_file_is_the_one_in_memory_and_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.safetensors");
+        let bytes: Vec<u8> = (0..=255).cycle().take(3 << 20).collect();
+        let tensor =
+            Tensor::new("t", Dtype::U8, [3 << 20], Buffer::from_vec(bytes), 0..3 << 20).unwrap();
+        let mut writer = Writer::new();
+        writer.add_tensor(&tensor).unwrap();
+        fs::write(&path, b"the old file").unwrap();
+        writer.save(&path).unwrap();
+        assert!(fs::read(&path).unwrap() == writer.to_bytes().unwrap());
+        assert_eq!(names_in(folder.path()), ["x.safetensors"]);
+    }
+
+    #[test]
+    fn a_save_that_fails_leaves_everything_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let occupied = folder.path().join("x.safetensors");
+        fs::create_dir(&occupied).unwrap();
+        fs::write(occupied.join("inside"), b"").unwrap();
+        let error = Writer::new().save(&occupied).unwrap_err();
+        assert!(matches!(error, Error::Io { action: "replace", .. }), "{error}");
+        assert_eq!(names_in(folder.path()), ["x.safetensors"]);
+
+        let nowhere = folder.path().join("no/such/folder/x.safetensors");
+        let error = Writer::new().save(&nowhere).unwrap_err();
+        assert!(matches!(&error, Error::Io { path, .. } if *path == nowhere), "{error}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_mode_is_that_of_any_new_file() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let (saved, plain) = (folder.path().join("saved"), folder.path().join("plain"));
+        fs::write(&plain, b"").unwrap();
+        fs::write(&saved, b"").unwrap();
+        fs::set_permissions(&saved, fs::Permissions::from_mode(0o600)).unwrap();
+        Writer::new().save(&saved).unwrap();
+        let modes = [saved, plain].map(|path| fs::metadata(path).unwrap().permissions().mode());
+        assert_eq!(modes[0], modes[1]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_is_replaced_and_its_target_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let (link, blob) = (folder.path().join("x.safetensors"), folder.path().join("blob"));
+        fs::write(&blob, b"the old file").unwrap();
+        std::os::unix::fs::symlink("blob", &link).unwrap();
+        Writer::new().save(&link).unwrap();
+        assert_eq!(fs::read(&blob).unwrap(), b"the old file");
+        assert!(fs::symlink_metadata(&link).unwrap().is_file());
+    }
+
+    #[test]
+    fn debug_shows_names_but_no_bytes() {
+        let mut writer = Writer::new();
+        writer.add("a", Dtype::U8, &[3], b"abc").unwrap();
+        let shown = format!("{writer:?}");
+        assert!(shown.contains(r#"tensors: ["a"]"#) && !shown.contains("97"), "{shown}");
+    }
+}
