@@ -6,6 +6,8 @@ mod dtype;
 mod element;
 mod error;
 mod float8;
+mod header;
+mod lookalike;
 #[cfg_attr(not(test), expect(dead_code, reason = "TensorFile::map, its caller, is still to come"))]
 mod mapping;
 mod quote;
@@ -19,6 +21,8 @@ pub use byte_runs::ByteRuns;
 pub use dtype::Dtype;
 pub use element::Element;
 pub use error::{Error, FileKind, Lookalike, Needed, Result};
+pub use header::{Header, HeaderOptions, TensorInfo, TrailingBytes};
+pub use lookalike::LfsPointer;
 pub use quote::{PathText, Quoted};
 pub use selection::Selection;
 pub use tensor::{Tensor, TensorView};

@@ -1,0 +1,229 @@
+//! The header of a file: from bytes that nobody vouches for to tensors that fit together.
+
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
+
+mod json;
+mod layout;
+mod plain;
+mod tensor_info;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+pub use tensor_info::TensorInfo;
+
+use crate::{Error, Result, lookalike};
+
+/// Bytes before the JSON: its length, as a little-endian integer.
+pub(crate) const PREFIX_LEN: usize = 8;
+
+/// What a file says that it holds: its tensors and its metadata, checked against its length.
+///
+/// A header exists only if its tensors cover the data of the file from first byte to last without
+/// hole or overlap, each with exactly the bytes its dtype and shape need. It accepts what the
+/// `safetensors` crate 0.8.0 accepts, except what has two readings: a name or a metadata key given
+/// twice, and a tensor written as an array.
+///
+/// ```
+/// use std::path::Path;
+/// use tensorfile::{Dtype, Header, HeaderOptions};
+///
+/// let json = br#"{"w":{"dtype":"U8","shape":[2,3],"data_offsets":[0,6]}}"#;
+/// let file = [&(json.len() as u64).to_le_bytes(), &json[..], &[0; 6]].concat();
+/// let header = Header::from_bytes(Path::new("w.safetensors"), &file, &HeaderOptions::default())?;
+/// let w = header.get("w").expect("the header names it");
+/// assert_eq!((w.dtype(), w.shape()), (Dtype::U8, &[2, 3][..]));
+/// assert_eq!(w.file_range(), header.data_start()..file.len() as u64);
+/// # Ok::<(), tensorfile::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Header {
+    tensors: Vec<TensorInfo>,
+    metadata: Option<BTreeMap<String, String>>,
+    header_len: u64,
+    data_len: u64,
+    trailing_bytes: u64,
+}
+
+/// How a header is judged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeaderOptions {
+    /// The longest JSON that is read, in bytes; 100,000,000 by default, as in the reference.
+    ///
+    /// Memory for a header is bounded by a small multiple of its length, and that by this.
+    pub max_header_bytes: u64,
+    /// Whether the file may go on after its last tensor.
+    pub trailing_bytes: TrailingBytes,
+}
+
+impl Default for HeaderOptions {
+    fn default() -> Self {
+        Self { max_header_bytes: 100_000_000, trailing_bytes: TrailingBytes::Refuse }
+    }
+}
+
+/// What to do with bytes after the last tensor, which belong to no tensor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TrailingBytes {
+    /// Refuse the file, saying how many there are.
+    #[default]
+    Refuse,
+    /// Accept the file; [`Header::trailing_bytes`] counts them.
+    Allow,
+}
+
+impl Header {
+    /// Parses the header of a file that is wholly in memory. `path` is for messages only.
+    ///
+    /// # Errors
+    ///
+    /// Says what is wrong with the file, and with which tensor.
+    pub fn from_bytes(path: &Path, bytes: &[u8], options: &HeaderOptions) -> Result<Self> {
+        let byte_len = bytes.len() as u64;
+        Self::in_prefix(path, bytes, byte_len, options)
+            .map_err(|error| lookalike::explain(error, bytes))
+    }
+
+    fn in_prefix(
+        path: &Path,
+        bytes: &[u8],
+        byte_len: u64,
+        options: &HeaderOptions,
+    ) -> Result<Self> {
+        let prefix = bytes.first_chunk().copied().unwrap_or_default();
+        let json_len = Self::json_len(path, prefix, byte_len, options)?;
+        let json = bytes.get(PREFIX_LEN..).and_then(|rest| rest.get(..json_len));
+        Self::parse(path, json.unwrap_or_default(), byte_len, options)
+    }
+
+    /// The length of the JSON by the file's first bytes, checked against the file and the cap.
+    ///
+    /// Nothing needs to be allocated before this has been asked.
+    pub(crate) fn json_len(
+        path: &Path,
+        prefix: [u8; PREFIX_LEN],
+        byte_len: u64,
+        options: &HeaderOptions,
+    ) -> Result<usize> {
+        let path = || path.to_path_buf();
+        let rest = match byte_len.checked_sub(PREFIX_LEN as u64) {
+            Some(rest) => rest,
+            None if byte_len == 0 => return Err(Error::Empty { path: path() }),
+            None => return Err(Error::TooShort { path: path(), byte_len }),
+        };
+        let (header_len, max) = (u64::from_le_bytes(prefix), options.max_header_bytes);
+        if header_len > rest {
+            return Err(Error::HeaderPastEnd { path: path(), header_len, byte_len });
+        }
+        if header_len > max {
+            return Err(Error::HeaderTooLarge { path: path(), header_len, max });
+        }
+        usize::try_from(header_len).map_err(|_| Error::HeaderTooLarge {
+            path: path(),
+            header_len,
+            max: usize::MAX as u64,
+        })
+    }
+
+    /// Parses the JSON of a file of this length and checks what it declares.
+    pub(crate) fn parse(
+        path: &Path,
+        json: &[u8],
+        byte_len: u64,
+        options: &HeaderOptions,
+    ) -> Result<Self> {
+        let text = std::str::from_utf8(json).map_err(|error| Error::HeaderNotUtf8 {
+            path: path.to_path_buf(),
+            valid_up_to: error.valid_up_to(),
+        })?;
+        let json::Declared { mut tensors, metadata } = match plain::parse(text) {
+            Some(declared) => declared,
+            None => json::parse(path, text)?,
+        };
+        let data_len = layout::check(path, &mut tensors)?;
+        let header_len = json.len() as u64;
+        let data_start = header_len.saturating_add(PREFIX_LEN as u64);
+        let expected = data_start.saturating_add(data_len);
+        let Some(trailing_bytes) = byte_len.checked_sub(expected) else {
+            let available = byte_len.saturating_sub(data_start);
+            let tensor = layout::first_beyond(&tensors, available);
+            return Err(Error::Truncated {
+                path: path.to_path_buf(),
+                tensor: tensor.map_or("", TensorInfo::name).into(),
+                expected,
+                found: byte_len,
+            });
+        };
+        if trailing_bytes > 0 && options.trailing_bytes == TrailingBytes::Refuse {
+            return Err(Error::TrailingBytes { path: path.to_path_buf(), count: trailing_bytes });
+        }
+        for tensor in &mut tensors {
+            tensor.shift(data_start);
+        }
+        Ok(Self { tensors, metadata, header_len, data_len, trailing_bytes })
+    }
+
+    /// The tensors, by name in byte order.
+    #[must_use]
+    pub fn tensors(&self) -> &[TensorInfo] {
+        &self.tensors
+    }
+
+    /// The tensors, by name in byte order, without the rest.
+    #[must_use]
+    pub fn into_tensors(self) -> Vec<TensorInfo> {
+        self.tensors
+    }
+
+    /// The tensor of this name; a binary search.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&TensorInfo> {
+        let found = self.tensors.binary_search_by(|tensor| tensor.name().cmp(name));
+        found.ok().and_then(|index| self.tensors.get(index))
+    }
+
+    /// The number of tensors.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.tensors.len()
+    }
+
+    /// Whether the file holds no tensor.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.tensors.is_empty()
+    }
+
+    /// What the writer wrote under `__metadata__`; an empty map is not the same as none.
+    #[must_use]
+    pub fn metadata(&self) -> Option<&BTreeMap<String, String>> {
+        self.metadata.as_ref()
+    }
+
+    /// Bytes of the JSON, white space around it included.
+    #[must_use]
+    pub fn header_len(&self) -> u64 {
+        self.header_len
+    }
+
+    /// Where in the file the data begins: after the 8 bytes of the length and the JSON.
+    #[must_use]
+    pub fn data_start(&self) -> u64 {
+        self.header_len.saturating_add(PREFIX_LEN as u64)
+    }
+
+    /// Bytes of all tensors together.
+    #[must_use]
+    pub fn data_len(&self) -> u64 {
+        self.data_len
+    }
+
+    /// Bytes of the file after its last tensor; 0 unless the options allowed them.
+    #[must_use]
+    pub fn trailing_bytes(&self) -> u64 {
+        self.trailing_bytes
+    }
+}
+
+#[cfg(test)]
+mod tests;

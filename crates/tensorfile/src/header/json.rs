@@ -1,0 +1,164 @@
+//! The text of a header: one pass over its JSON, to tensors not yet checked against each other.
+//!
+//! The visitors borrow from the text and keep nothing but names and shapes. Every value is visited
+//! as whatever it is, unknown fields too, so that the parser's limit of 128 nested values and its
+//! rules for numbers and strings hold everywhere, as they do in the reference.
+
+mod entry;
+mod metadata;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+
+use serde::de::{self, DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
+use serde_json::error::Category;
+
+use self::entry::{Entry, EntryVisitor};
+use self::metadata::MetadataVisitor;
+use super::TensorInfo;
+use crate::{Error, Result};
+
+/// The key of a header that does not name a tensor.
+pub(super) const METADATA: &str = "__metadata__";
+
+/// Bytes that a tensor's entry usually takes, or fewer.
+const USUAL_ENTRY_LEN: usize = 96;
+
+/// What a header declares, in the order of the text.
+pub(super) struct Declared {
+    pub(super) tensors: Vec<TensorInfo>,
+    pub(super) metadata: Option<BTreeMap<String, String>>,
+}
+
+impl Declared {
+    /// Nothing yet, with room for as many tensors as a text of this length usually declares.
+    pub(super) fn for_text(text: &str) -> Self {
+        // The text is in memory, so this is bounded by what the file really holds.
+        Self { tensors: Vec::with_capacity(text.len() / USUAL_ENTRY_LEN), metadata: None }
+    }
+}
+
+/// Parses a whole header.
+pub(super) fn parse(path: &Path, text: &str) -> Result<Declared> {
+    let mut declared = Declared::for_text(text);
+    let mut fault = Fault::default();
+    let mut json = serde_json::Deserializer::from_str(text);
+    json.deserialize_map(HeaderVisitor { declared: &mut declared, fault: &mut fault })
+        .and_then(|()| json.end())
+        .map_err(|error| fault.into_error(path, &error))?;
+    Ok(declared)
+}
+
+/// What a visitor found wrong, kept beside the parser's error, which can hold text only.
+#[derive(Default)]
+struct Fault {
+    tensor: Option<Box<str>>,
+    kind: Option<FaultKind>,
+}
+
+enum FaultKind {
+    UnknownDtype(Box<str>),
+    DuplicateKey(Box<str>),
+    NotAString { key: Box<str>, found: Box<str> },
+}
+
+impl Fault {
+    /// Keeps what is wrong and returns the error that stops the parser.
+    fn stop<E: de::Error>(&mut self, kind: FaultKind) -> E {
+        self.kind = Some(kind);
+        E::custom("refused")
+    }
+
+    fn into_error(self, path: &Path, error: &serde_json::Error) -> Error {
+        let path = path.to_path_buf();
+        match (self.kind, self.tensor) {
+            (Some(FaultKind::DuplicateKey(key)), _) => Error::DuplicateMetadataKey { path, key },
+            (Some(FaultKind::NotAString { key, found }), _) => {
+                Error::MetadataNotString { path, key, found }
+            }
+            (Some(FaultKind::UnknownDtype(dtype)), Some(tensor)) => {
+                Error::UnknownDtype { path, tensor, dtype }
+            }
+            (_, Some(tensor)) if error.classify() == Category::Data => {
+                Error::InvalidTensor { path, tensor, message: error.to_string().into() }
+            }
+            _ => {
+                let (line, column) = (error.line(), error.column());
+                let message = error.to_string();
+                let place = format!(" at line {line} column {column}");
+                let message = message.strip_suffix(&place).unwrap_or(&message).into();
+                Error::HeaderJson { path, line, column, message }
+            }
+        }
+    }
+}
+
+/// Visits the whole header.
+struct HeaderVisitor<'a> {
+    declared: &'a mut Declared,
+    fault: &'a mut Fault,
+}
+
+impl<'de> Visitor<'de> for HeaderVisitor<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object of tensors")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let Self { declared, fault } = self;
+        let mut metadata_seen = false;
+        while let Some(key) = map.next_key_seed(Any(KeyVisitor))? {
+            match key {
+                Key::Metadata if metadata_seen => return Err(A::Error::duplicate_field(METADATA)),
+                Key::Metadata => {
+                    metadata_seen = true;
+                    declared.metadata = map.next_value_seed(Any(MetadataVisitor(fault)))?;
+                }
+                Key::Tensor(name) => match map.next_value_seed(Any(EntryVisitor(fault))) {
+                    Ok(Entry { dtype, shape, offsets }) => {
+                        declared.tensors.push(TensorInfo::new(name, dtype, shape, offsets));
+                    }
+                    Err(error) => {
+                        fault.tensor = Some(name);
+                        return Err(error);
+                    }
+                },
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A key of the header, after unescaping.
+enum Key {
+    Metadata,
+    Tensor(Box<str>),
+}
+
+struct KeyVisitor;
+
+impl Visitor<'_> for KeyVisitor {
+    type Value = Key;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a tensor name")
+    }
+
+    fn visit_str<E: de::Error>(self, key: &str) -> Result<Key, E> {
+        Ok(if key == METADATA { Key::Metadata } else { Key::Tensor(key.into()) })
+    }
+}
+
+/// Visits a value as whatever it is.
+struct Any<V>(V);
+
+impl<'de, V: Visitor<'de>> DeserializeSeed<'de> for Any<V> {
+    type Value = V::Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<V::Value, D::Error> {
+        deserializer.deserialize_any(self.0)
+    }
+}

@@ -1,0 +1,212 @@
+//! One tensor's entry: an object of dtype, shape and data offsets.
+
+use std::fmt;
+
+use serde::de::{self, Error as _, MapAccess, SeqAccess, Visitor};
+
+use super::{Any, Fault, FaultKind};
+use crate::header::tensor_info::{Dims, DimsBuilder};
+use crate::{Dtype, Result};
+
+/// The fields of a tensor's entry.
+pub(super) struct Entry {
+    pub(super) dtype: Dtype,
+    pub(super) shape: Dims,
+    pub(super) offsets: (u64, u64),
+}
+
+/// Visits an entry. Other fields are ignored, whatever they are.
+pub(super) struct EntryVisitor<'a>(pub(super) &'a mut Fault);
+
+impl<'de> Visitor<'de> for EntryVisitor<'_> {
+    type Value = Entry;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object with dtype, shape and data_offsets")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entry, A::Error> {
+        let (mut dtype, mut shape, mut offsets) = (None, None, None);
+        while let Some(field) = map.next_key_seed(Any(FieldVisitor))? {
+            match field {
+                Field::Dtype => {
+                    let value = map.next_value_seed(Any(DtypeVisitor(self.0)))?;
+                    set(&mut dtype, value, "dtype")?;
+                }
+                Field::Shape => {
+                    let value = map.next_value_seed(Any(ShapeVisitor))?;
+                    set(&mut shape, value, "shape")?;
+                }
+                Field::DataOffsets => {
+                    let value = map.next_value_seed(Any(OffsetsVisitor))?;
+                    set(&mut offsets, value, "data_offsets")?;
+                }
+                Field::Other => map.next_value_seed(Any(IgnoredVisitor))?,
+            }
+        }
+        let missing = A::Error::missing_field;
+        Ok(Entry {
+            dtype: dtype.ok_or_else(|| missing("dtype"))?,
+            shape: shape.ok_or_else(|| missing("shape"))?,
+            offsets: offsets.ok_or_else(|| missing("data_offsets"))?,
+        })
+    }
+}
+
+/// Fills a field that may be given once.
+fn set<T, E: de::Error>(field: &mut Option<T>, value: T, name: &'static str) -> Result<(), E> {
+    match field.replace(value) {
+        None => Ok(()),
+        Some(_) => Err(E::duplicate_field(name)),
+    }
+}
+
+enum Field {
+    Dtype,
+    Shape,
+    DataOffsets,
+    Other,
+}
+
+struct FieldVisitor;
+
+impl Visitor<'_> for FieldVisitor {
+    type Value = Field;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a field name")
+    }
+
+    fn visit_str<E: de::Error>(self, name: &str) -> Result<Field, E> {
+        Ok(match name {
+            "dtype" => Field::Dtype,
+            "shape" => Field::Shape,
+            "data_offsets" => Field::DataOffsets,
+            _ => Field::Other,
+        })
+    }
+}
+
+/// Visits a dtype: its name or, as the reference also takes it, `{"NAME": null}`.
+struct DtypeVisitor<'a>(&'a mut Fault);
+
+impl<'de> Visitor<'de> for DtypeVisitor<'_> {
+    type Value = Dtype;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("dtype as a string")
+    }
+
+    fn visit_str<E: de::Error>(self, name: &str) -> Result<Dtype, E> {
+        Dtype::from_name(name).ok_or_else(|| self.0.stop(FaultKind::UnknownDtype(name.into())))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Dtype, A::Error> {
+        let lone = |_| A::Error::custom("dtype as an object of more or less than one null");
+        let Some(dtype) = map.next_key_seed(Any(self))? else { return Err(lone(())) };
+        map.next_value::<()>()?;
+        map.next_key::<de::IgnoredAny>()?.map_or(Ok(dtype), |_| Err(lone(())))
+    }
+}
+
+/// Visits a shape.
+struct ShapeVisitor;
+
+impl<'de> Visitor<'de> for ShapeVisitor {
+    type Value = Dims;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("shape as an array of integers from 0 on")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Dims, A::Error> {
+        let mut dims = DimsBuilder::default();
+        while let Some(dim) = seq.next_element_seed(Any(IntegerVisitor("a dimension")))? {
+            dims.push(usize::try_from(dim).map_err(A::Error::custom)?);
+        }
+        Ok(dims.finish())
+    }
+}
+
+/// Visits data offsets: exactly two.
+struct OffsetsVisitor;
+
+impl<'de> Visitor<'de> for OffsetsVisitor {
+    type Value = (u64, u64);
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("data_offsets as an array of begin and end")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(u64, u64), A::Error> {
+        let mut offset = || seq.next_element_seed(Any(IntegerVisitor("a data offset")));
+        let begin = offset()?.ok_or_else(|| A::Error::invalid_length(0, &self))?;
+        let end = offset()?.ok_or_else(|| A::Error::invalid_length(1, &self))?;
+        match offset()? {
+            None => Ok((begin, end)),
+            Some(_) => Err(A::Error::invalid_length(3, &self)),
+        }
+    }
+}
+
+/// Visits an integer from 0 on. As in the reference, `1.0` is none.
+struct IntegerVisitor(&'static str);
+
+impl Visitor<'_> for IntegerVisitor {
+    type Value = u64;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} as an integer from 0 on", self.0)
+    }
+
+    fn visit_u64<E: de::Error>(self, value: u64) -> Result<u64, E> {
+        Ok(value)
+    }
+}
+
+/// Visits anything and keeps nothing.
+struct IgnoredVisitor;
+
+impl<'de> Visitor<'de> for IgnoredVisitor {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any value")
+    }
+
+    fn visit_bool<E: de::Error>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E: de::Error>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E: de::Error>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E: de::Error>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E: de::Error>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_unit<E: de::Error>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
+        while seq.next_element_seed(Any(Self))?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while map.next_key_seed(Any(Self))?.is_some() {
+            map.next_value_seed(Any(Self))?;
+        }
+        Ok(())
+    }
+}

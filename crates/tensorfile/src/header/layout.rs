@@ -1,0 +1,104 @@
+//! Whether the tensors of a header fit together: names once, sizes right, data covered once.
+
+use std::path::Path;
+
+use super::TensorInfo;
+use crate::{Error, Result};
+
+/// Sorts tensors by name and returns where the last of them ends, as a data offset.
+///
+/// The rules are the reference's: in order of offsets, each tensor begins where the one before it
+/// ends, the first at 0, and each has exactly the bytes that its dtype and shape need.
+pub(super) fn check(path: &Path, tensors: &mut [TensorInfo]) -> Result<u64> {
+    // Writers list tensors in order of offsets, and then nothing has to be sorted for the cover.
+    let as_listed = check_cover(path, tensors.iter());
+    tensors.sort_by(|a, b| a.name().cmp(b.name()));
+    check_names(path, tensors)?;
+    as_listed.or_else(|_| {
+        let mut order: Vec<_> = tensors.iter().map(|tensor| (tensor.range(), tensor)).collect();
+        order.sort_by_key(|(range, _)| *range);
+        check_cover(path, order.into_iter().map(|(_, tensor)| tensor))
+    })
+}
+
+/// The first tensor, by offset, that has bytes beyond the data that is there.
+pub(super) fn first_beyond(tensors: &[TensorInfo], available: u64) -> Option<&TensorInfo> {
+    let beyond = tensors.iter().filter(|tensor| {
+        let (begin, end) = tensor.range();
+        end > available && end > begin
+    });
+    beyond.min_by_key(|tensor| tensor.range())
+}
+
+/// Refuses a name given twice; the tensors are sorted by name.
+fn check_names(path: &Path, tensors: &[TensorInfo]) -> Result<()> {
+    let neighbours = tensors.iter().zip(tensors.iter().skip(1));
+    for (tensor, next) in neighbours {
+        if tensor.name() == next.name() {
+            let (path, tensor) = (path.to_path_buf(), tensor.name().into());
+            return Err(Error::DuplicateTensor { path, tensor });
+        }
+    }
+    Ok(())
+}
+
+/// Checks offsets and sizes of tensors in this order, and returns where the last one ends.
+fn check_cover<'a>(path: &Path, tensors: impl Iterator<Item = &'a TensorInfo>) -> Result<u64> {
+    let mut previous: Option<&TensorInfo> = None;
+    let mut covered = 0;
+    for tensor in tensors {
+        let (begin, end) = tensor.range();
+        if end < begin {
+            let (path, tensor) = (path.to_path_buf(), tensor.name().into());
+            return Err(Error::OffsetsReversed { path, tensor, begin, end });
+        }
+        if begin != covered {
+            return Err(misplaced(path, tensor, covered, previous));
+        }
+        check_size(path, tensor)?;
+        covered = end;
+        previous = Some(tensor);
+    }
+    Ok(covered)
+}
+
+/// The error for a tensor that does not begin where the bytes before it end.
+fn misplaced(
+    path: &Path,
+    tensor: &TensorInfo,
+    covered: u64,
+    previous: Option<&TensorInfo>,
+) -> Error {
+    let (path, begin) = (path.to_path_buf(), tensor.range().0);
+    let tensor = tensor.name().into();
+    match previous {
+        Some(other) if begin < covered => {
+            Error::Overlap { path, tensor, begin, other: other.name().into(), other_end: covered }
+        }
+        _ => Error::Hole { path, tensor, begin, expected: covered },
+    }
+}
+
+/// Checks that offsets and shape agree. As in the reference, no product of dimensions may overflow
+/// on the way, not even one that a later 0 would undo.
+fn check_size(path: &Path, tensor: &TensorInfo) -> Result<()> {
+    let (dtype, (begin, end)) = (tensor.dtype(), tensor.range());
+    let named = || (path.to_path_buf(), Box::<str>::from(tensor.name()), tensor.shape().into());
+    let elements =
+        tensor.shape().iter().try_fold(1_usize, |product, dim| product.checked_mul(*dim));
+    let bits = elements.and_then(|elements| elements.checked_mul(dtype.bits() as usize));
+    let Some(bits) = bits else {
+        let (path, tensor, shape) = named();
+        return Err(Error::ShapeOverflow { path, tensor, dtype, shape });
+    };
+    if bits % 8 != 0 {
+        let (path, tensor, shape) = named();
+        return Err(Error::PartialByte { path, tensor, dtype, shape, bits });
+    }
+    let (declared, needed) = (end.saturating_sub(begin), (bits / 8) as u64);
+    if declared != needed {
+        let (path, tensor, shape) = named();
+        return Err(Error::SizeMismatch { path, tensor, dtype, shape, declared, needed });
+    }
+    Ok(())
+}

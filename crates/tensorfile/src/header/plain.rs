@@ -1,0 +1,161 @@
+//! The form in which writers write headers: no white space within, no escapes, known fields only.
+//!
+//! It is read some three times faster than by a general parser, and nearly every file has it. What
+//! is accepted here the general parser accepts with the same result; everything else is left to
+//! it, what is wrong included.
+
+use std::collections::BTreeMap;
+
+use super::TensorInfo;
+use super::json::{Declared, METADATA};
+use super::tensor_info::{Dims, DimsBuilder};
+use crate::Dtype;
+
+/// What a header of the plain form declares, or `None` if it has another form.
+pub(super) fn parse(text: &str) -> Option<Declared> {
+    let mut cursor = Cursor { rest: text };
+    let mut declared = Declared::for_text(text);
+    cursor.expect("{")?;
+    let mut more = !cursor.skip("}");
+    if cursor.skip("\"__metadata__\":") {
+        declared.metadata = Some(cursor.metadata()?);
+        more = cursor.another()?;
+    }
+    while more {
+        declared.tensors.push(cursor.tensor()?);
+        more = cursor.another()?;
+    }
+    let mut after = cursor.rest.bytes();
+    after.all(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r')).then_some(declared)
+}
+
+/// The text not yet read. Every method gives up with `None` where the form is another.
+struct Cursor<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Cursor<'a> {
+    #[inline]
+    fn skip(&mut self, literal: &str) -> bool {
+        let rest = self.rest.strip_prefix(literal);
+        self.rest = rest.unwrap_or(self.rest);
+        rest.is_some()
+    }
+
+    #[inline]
+    fn expect(&mut self, literal: &str) -> Option<()> {
+        self.skip(literal).then_some(())
+    }
+
+    /// Whether another member of an object follows, or its end.
+    fn another(&mut self) -> Option<bool> {
+        if self.skip(",") { Some(true) } else { self.expect("}").map(|()| false) }
+    }
+
+    fn metadata(&mut self) -> Option<BTreeMap<String, String>> {
+        let mut metadata = BTreeMap::new();
+        self.expect("{")?;
+        let mut more = !self.skip("}");
+        while more {
+            let key = self.string()?;
+            self.expect(":")?;
+            if metadata.insert(key.into(), self.string()?.into()).is_some() {
+                return None;
+            }
+            more = self.another()?;
+        }
+        Some(metadata)
+    }
+
+    fn tensor(&mut self) -> Option<TensorInfo> {
+        let name = self.string().filter(|name| *name != METADATA)?;
+        self.expect(":{")?;
+        let (mut dtype, mut shape, mut offsets) = (None, None, None);
+        let mut more = true;
+        while more {
+            let unseen = if self.skip("\"dtype\":") {
+                dtype.replace(Dtype::from_name(self.string()?)?).is_none()
+            } else if self.skip("\"shape\":") {
+                shape.replace(self.shape()?).is_none()
+            } else {
+                self.expect("\"data_offsets\":")?;
+                offsets.replace(self.offsets()?).is_none()
+            };
+            more = unseen.then(|| self.another())??;
+        }
+        Some(TensorInfo::new(name.into(), dtype?, shape?, offsets?))
+    }
+
+    fn shape(&mut self) -> Option<Dims> {
+        let mut dims = DimsBuilder::default();
+        self.expect("[")?;
+        if !self.skip("]") {
+            dims.push(self.integer()?.try_into().ok()?);
+            while self.skip(",") {
+                dims.push(self.integer()?.try_into().ok()?);
+            }
+            self.expect("]")?;
+        }
+        Some(dims.finish())
+    }
+
+    fn offsets(&mut self) -> Option<(u64, u64)> {
+        self.expect("[")?;
+        let begin = self.integer()?;
+        self.expect(",")?;
+        let end = self.integer()?;
+        self.expect("]")?;
+        Some((begin, end))
+    }
+
+    /// A string without escapes; JSON forbids control characters.
+    fn string(&mut self) -> Option<&'a str> {
+        self.expect("\"")?;
+        let (string, rest) = self.rest.split_at_checked(plain_len(self.rest.as_bytes()))?;
+        self.rest = rest;
+        self.expect("\"").map(|()| string)
+    }
+
+    /// An integer of at most 19 digits, which always fits; JSON forbids zeros in front.
+    #[inline]
+    fn integer(&mut self) -> Option<u64> {
+        let bytes = self.rest.as_bytes();
+        let (mut value, mut len) = (0_u64, 0_usize);
+        while let Some(digit @ 0..=9) = bytes.get(len).map(|byte| byte.wrapping_sub(b'0')) {
+            value = value.wrapping_mul(10).wrapping_add(digit.into());
+            len = len.wrapping_add(1);
+        }
+        let zero_in_front = len > 1 && bytes.first() == Some(&b'0');
+        self.rest = self.rest.get(len..)?;
+        ((1..=19).contains(&len) && !zero_in_front).then_some(value)
+    }
+}
+
+/// How many bytes come before the first quote, backslash or control character.
+fn plain_len(bytes: &[u8]) -> usize {
+    let mut rest = bytes;
+    while let Some((word, after)) = rest.split_first_chunk() {
+        if any_special(u64::from_le_bytes(*word)) {
+            break;
+        }
+        rest = after;
+    }
+    let is_plain = |byte: &&u8| !matches!(byte, b'"' | b'\\' | 0..0x20);
+    let tail = rest.iter().take_while(is_plain).count();
+    bytes.len().wrapping_sub(rest.len()).wrapping_add(tail)
+}
+
+/// Whether one of eight bytes is a quote, a backslash or a control character.
+///
+/// A byte is below `n`, for `n` up to 0x80, if subtracting `n` borrows into its top bit and the bit
+/// was clear before; the lowest such byte is always found.
+const fn any_special(word: u64) -> bool {
+    const ONES: u64 = u64::from_le_bytes([1; 8]);
+    const TOPS: u64 = u64::from_le_bytes([0x80; 8]);
+    const fn any_below(word: u64, n: u64) -> u64 {
+        word.wrapping_sub(ONES.wrapping_mul(n)) & !word & TOPS
+    }
+    let quote = any_below(word ^ ONES.wrapping_mul(b'"' as u64), 1);
+    let backslash = any_below(word ^ ONES.wrapping_mul(b'\\' as u64), 1);
+    (quote | backslash | any_below(word, 0x20)) != 0
+}

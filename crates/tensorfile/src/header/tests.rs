@@ -1,0 +1,413 @@
+//! Literal headers, each with its verdict.
+
+use std::path::Path;
+
+use super::{Header, HeaderOptions, TensorInfo, TrailingBytes, json, plain};
+use crate::{Dtype, Error};
+
+/// A file of this header and this many bytes of data.
+fn file(json: &str, data_len: usize) -> Vec<u8> {
+    let len = (json.len() as u64).to_le_bytes();
+    [&len[..], json.as_bytes(), &vec![0; data_len]].concat()
+}
+
+fn read(bytes: &[u8]) -> Result<Header, Error> {
+    Header::from_bytes(Path::new("f"), bytes, &HeaderOptions::default())
+}
+
+fn parse(json: &str, data_len: usize) -> Result<Header, Error> {
+    read(&file(json, data_len))
+}
+
+/// The error for a header, which must be of this variant and say exactly this after the path.
+macro_rules! assert_refused {
+    ($json:expr, $data_len:expr, $variant:pat, $message:expr) => {{
+        let error = parse($json, $data_len).unwrap_err();
+        assert!(matches!(error, $variant), "{error:?} for {}", $json);
+        assert_eq!(error.to_string(), format!("f: {}", $message), "{}", $json);
+    }};
+}
+
+/// A header of one tensor `w`.
+fn w(dtype: &str, shape: &str, offsets: &str) -> String {
+    format!(r#"{{"w":{{"dtype":"{dtype}","shape":{shape},"data_offsets":{offsets}}}}}"#)
+}
+
+#[test]
+fn accepts_what_the_format_allows() {
+    let cases = [
+        ("{}", 0, 0),
+        (" \t\r\n{} \n\t\r", 0, 0),
+        (r#"{"__metadata__":{"key":"value"}}"#, 0, 0),
+        (r#"{"__metadata__":null}"#, 0, 0),
+        (&w("F32", "[]", "[0,4]"), 4, 1),
+        (&w("F32", "[0,1000]", "[0,0]"), 0, 1),
+        (&w("F32", "[0,4294967296,4294967296]", "[0,0]"), 0, 1),
+        (&w("F4", "[1,2]", "[0,1]"), 1, 1),
+        (&w("F6_E2M3", "[4]", "[0,3]"), 3, 1),
+        (&w("U8", "[1,2,1,2,1,2]", "[0,8]"), 8, 1),
+        (r#"{"":{"data_offsets":[0,1],"shape":[1],"dtype":"BOOL"}}"#, 1, 1),
+        (r#"{"w": {"dtype": "U8", "shape": [1, 2], "data_offsets": [0, 2]}}"#, 2, 1),
+        (r#"{"\u0061\n":{"dtyp\u0065":"\u0055\u0038","shape":[],"data_offsets":[0,1]}}"#, 1, 1),
+        (r#"{"w":{"dtype":{"U8":null},"shape":[1],"data_offsets":[0,1]}}"#, 1, 1),
+        (
+            r#"{"w":{"x":[{"y":[1,-1,1e9,true,null,"z"]}],"dtype":"U8","shape":[],"data_offsets":[0,1]}}"#,
+            1,
+            1,
+        ),
+        (
+            r#"{"b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]},"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"z":{"dtype":"U8","shape":[0],"data_offsets":[1,1]}}"#,
+            3,
+            3,
+        ),
+    ];
+    for (json, data_len, len) in cases {
+        let header = parse(json, data_len).unwrap_or_else(|error| panic!("{error} for {json}"));
+        assert_eq!(header.len(), len, "{json}");
+        assert_eq!(header.is_empty(), len == 0, "{json}");
+        assert_eq!(header.data_len(), data_len as u64, "{json}");
+    }
+}
+
+#[test]
+fn tensors_are_listed_by_name_with_ranges_in_the_file() {
+    let json = r#"{"b":{"dtype":"F16","shape":[3],"data_offsets":[4,10]},"a":{"dtype":"F32","shape":[],"data_offsets":[0,4]}}"#;
+    let header = parse(json, 10).unwrap();
+    let names: Vec<_> = header.tensors().iter().map(TensorInfo::name).collect();
+    assert_eq!(names, ["a", "b"]);
+    let start = header.data_start();
+    assert_eq!((start, header.header_len()), (json.len() as u64 + 8, json.len() as u64));
+    let b = header.get("b").unwrap();
+    assert_eq!(b.file_range(), start + 4..start + 10);
+    assert_eq!(
+        (b.dtype(), b.shape(), b.num_elements(), b.byte_len()),
+        (Dtype::F16, &[3][..], 3, 6)
+    );
+    assert_eq!(header.get("a").unwrap().num_elements(), 1);
+    assert_eq!(header.get("c"), None);
+    assert_eq!(header.into_tensors().len(), 2);
+}
+
+#[test]
+fn empty_metadata_is_not_the_same_as_none() {
+    assert_eq!(parse("{}", 0).unwrap().metadata(), None);
+    assert_eq!(parse(r#"{"__metadata__":null}"#, 0).unwrap().metadata(), None);
+    let empty = parse(r#"{"__metadata__":{}}"#, 0).unwrap();
+    assert!(empty.metadata().unwrap().is_empty());
+    let escaped = parse(r#"{"__metadata\u005f_":{"a\u0062":"\"q\"","c":"d"}}"#, 0).unwrap();
+    let metadata: Vec<_> = escaped.metadata().unwrap().iter().collect();
+    assert_eq!(metadata, [(&"ab".into(), &"\"q\"".into()), (&"c".into(), &"d".into())]);
+}
+
+#[test]
+fn rejects_text_that_is_not_a_header() {
+    let cases = [
+        ("", "line 1 column 0: EOF while parsing a value"),
+        ("[1,2,3]", "line 1 column 0: invalid type: sequence, expected an object of tensors"),
+        ("null", "line 1 column 4: invalid type: null, expected an object of tensors"),
+        ("{} x", "line 1 column 4: trailing characters"),
+        ("{}\0", "line 1 column 3: trailing characters"),
+        ("{\n\"w\":", "line 2 column 4: EOF while parsing a value"),
+        (r#"{"a":{},}"#, "tensor"),
+        (r#"{"\ud800":{}}"#, "line 1 column 9: unexpected end of hex escape"),
+        (
+            r#"{"__metadata__":{},"__metadata__":{}}"#,
+            "line 1 column 33: duplicate field `__metadata__`",
+        ),
+        (
+            r#"{"__metadata__":7}"#,
+            "line 1 column 17: invalid type: integer `7`, expected metadata as an object of strings",
+        ),
+    ];
+    for (json, message) in cases {
+        match message {
+            "tensor" => assert!(parse(json, 0).is_err()),
+            _ => assert_refused!(json, 0, Error::HeaderJson { .. }, format!("header at {message}")),
+        }
+    }
+    let mut bytes = file(r#"{"w":{}}"#, 0);
+    bytes.splice(10..11, [0xff]);
+    assert!(matches!(read(&bytes), Err(Error::HeaderNotUtf8 { valid_up_to: 2, .. })));
+}
+
+#[test]
+fn rejects_names_and_keys_given_twice() {
+    let entry = r#"{"dtype":"U8","shape":[0],"data_offsets":[0,0]}"#;
+    for twin in ["key00", r"k\u0065y00"] {
+        let json = format!(r#"{{"key00":{entry},"a":{entry},"{twin}":{entry}}}"#);
+        let message = r#"tensor "key00": duplicate name in the header"#;
+        assert_refused!(&json, 0, Error::DuplicateTensor { .. }, message);
+    }
+    for twin in ["k", r"\u006b"] {
+        let json = format!(r#"{{"__metadata__":{{"k":"1","{twin}":"1"}}}}"#);
+        assert_refused!(
+            &json,
+            0,
+            Error::DuplicateMetadataKey { .. },
+            r#"metadata "k": duplicate key"#
+        );
+    }
+}
+
+#[test]
+fn rejects_metadata_that_is_not_strings() {
+    let cases = [
+        ("0", "integer `0`"),
+        ("-1", "integer `-1`"),
+        ("0.5", "floating point `0.5`"),
+        ("true", "boolean `true`"),
+        ("null", "null"),
+        ("[1]", "an array"),
+        ("{\"a\":1}", "an object"),
+    ];
+    for (value, found) in cases {
+        let json = format!(r#"{{"__metadata__":{{"format":"pt","steps":{value}}}}}"#);
+        let message = format!(r#"metadata "steps": expected a string, found {found}"#);
+        assert_refused!(&json, 0, Error::MetadataNotString { .. }, message);
+    }
+}
+
+#[test]
+fn rejects_entries_with_wrong_fields() {
+    let integer = "expected a dimension as an integer from 0 on";
+    let offsets = "expected data_offsets as an array of begin and end";
+    let cases = [
+        (w("U8", "[-1,4]", "[0,4]"), format!("invalid type: integer `-1`, {integer}")),
+        (w("U8", "[1.0]", "[0,1]"), format!("invalid type: floating point `1.0`, {integer}")),
+        (w("U8", "[-0]", "[0,0]"), format!("invalid type: floating point `-0.0`, {integer}")),
+        (w("U8", "[[1]]", "[0,1]"), format!("invalid type: sequence, {integer}")),
+        (w("U8", "[\"1\"]", "[0,1]"), format!("invalid type: string \"1\", {integer}")),
+        (
+            w("U8", "4", "[0,4]"),
+            "invalid type: integer `4`, expected shape as an array of integers from 0 on".into(),
+        ),
+        (w("U8", "[4]", "[0,4,8]"), format!("invalid length 3, {offsets}")),
+        (w("U8", "[4]", "[4]"), format!("invalid length 1, {offsets}")),
+        (w("U8", "[4]", "[]"), format!("invalid length 0, {offsets}")),
+        (w("U8", "[4]", "{}"), format!("invalid type: map, {offsets}")),
+        (
+            w("U8", "[4]", "[0,-4]"),
+            "invalid type: integer `-4`, expected a data offset as an integer from 0 on".into(),
+        ),
+        (r#"{"w":{"dtype":"U8","shape":[]}}"#.into(), "missing field `data_offsets`".into()),
+        (r#"{"w":{"dtype":"U8","data_offsets":[0,1]}}"#.into(), "missing field `shape`".into()),
+        (r#"{"w":{"shape":[],"data_offsets":[0,1]}}"#.into(), "missing field `dtype`".into()),
+        (r#"{"w":{"dtype":"U8","dtype":"U8"}}"#.into(), "duplicate field `dtype`".into()),
+        (r#"{"w":{"shape":[],"shape":[]}}"#.into(), "duplicate field `shape`".into()),
+        (
+            r#"{"w":{"dtype":3}}"#.into(),
+            "invalid type: integer `3`, expected dtype as a string".into(),
+        ),
+        (
+            r#"{"w":{"dtype":{"U8":null,"I8":null}}}"#.into(),
+            "dtype as an object of more or less than one null".into(),
+        ),
+        (
+            r#"{"w":["U8",[1],[0,1]]}"#.into(),
+            "invalid type: sequence, expected an object with dtype, shape and data_offsets".into(),
+        ),
+        (
+            r#"{"w":null}"#.into(),
+            "invalid type: null, expected an object with dtype, shape and data_offsets".into(),
+        ),
+    ];
+    for (json, message) in cases {
+        let error = parse(&json, 4).unwrap_err();
+        assert!(matches!(error, Error::InvalidTensor { .. }), "{error:?} for {json}");
+        let start = format!("f: tensor \"w\": {message} at line 1 column ");
+        assert!(error.to_string().starts_with(&start), "{error} for {json}");
+    }
+}
+
+#[test]
+fn rejects_unknown_dtypes_by_name() {
+    for dtype in ["Q4_K", "f32", "", "F8_E4M3 "] {
+        let message = format!(r#"tensor "w": unknown dtype "{dtype}""#);
+        assert_refused!(&w(dtype, "[1]", "[0,4]"), 4, Error::UnknownDtype { .. }, message);
+    }
+}
+
+#[test]
+fn rejects_shapes_that_do_not_fit_their_bytes() {
+    let wraps = w("F32", "[4294967296,4294967296]", "[0,0]");
+    let message =
+        r#"tensor "w": shape [4294967296, 4294967296] of F32 overflows the address range"#;
+    assert_refused!(&wraps, 0, Error::ShapeOverflow { .. }, message);
+    let bits = w("U8", "[2305843009213693952]", "[0,2305843009213693952]");
+    assert!(matches!(parse(&bits, 0), Err(Error::ShapeOverflow { .. })));
+    let undone = w("U8", "[4294967296,4294967296,0]", "[0,0]");
+    assert!(matches!(parse(&undone, 0), Err(Error::ShapeOverflow { .. })));
+    assert_refused!(
+        &w("F4", "[3]", "[0,2]"),
+        2,
+        Error::PartialByte { bits: 12, .. },
+        r#"tensor "w": shape [3] of F4 is 12 bits, not a whole number of bytes"#
+    );
+    assert_refused!(
+        &w("F32", "[1000,1000]", "[0,4]"),
+        4,
+        Error::SizeMismatch { declared: 4, needed: 4_000_000, .. },
+        r#"tensor "w": 4 bytes declared, shape [1000, 1000] of F32 needs 4000000"#
+    );
+}
+
+#[test]
+fn rejects_offsets_that_do_not_cover_the_data_once() {
+    let two = |a: &str, b: &str| {
+        let entry = |offsets| format!(r#"{{"dtype":"U8","shape":[4],"data_offsets":{offsets}}}"#);
+        format!(r#"{{"v":{},"k":{}}}"#, entry(a), entry(b))
+    };
+    assert_refused!(
+        &two("[0,4]", "[0,4]"),
+        4,
+        Error::Overlap { .. },
+        r#"tensor "v": data offset 0 overlaps tensor "k", which ends at 4"#
+    );
+    assert_refused!(
+        &two("[2,6]", "[0,4]"),
+        6,
+        Error::Overlap { .. },
+        r#"tensor "v": data offset 2 overlaps tensor "k", which ends at 4"#
+    );
+    assert_refused!(
+        &two("[12,16]", "[0,4]"),
+        16,
+        Error::Hole { begin: 12, expected: 4, .. },
+        r#"tensor "v": data offset 12 leaves a hole: the bytes before it are used up to 4"#
+    );
+    assert!(matches!(parse(&two("[4,8]", "[8,12]"), 12), Err(Error::Hole { expected: 0, .. })));
+    assert_refused!(
+        &w("U8", "[4]", "[8,4]"),
+        8,
+        Error::OffsetsReversed { .. },
+        r#"tensor "w": data offsets begin at 8 and end before, at 4"#
+    );
+    let last = format!("[{0},{0}]", u64::MAX);
+    assert!(matches!(parse(&w("U8", "[0]", &last), 0), Err(Error::Hole { .. })));
+    let beyond = w("U8", "[4]", "[0,18446744073709551616]");
+    assert!(matches!(parse(&beyond, 4), Err(Error::InvalidTensor { .. })));
+}
+
+#[test]
+fn rejects_files_shorter_or_longer_than_their_tensors() {
+    let json = r#"{"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[4],"data_offsets":[4,8]},"c":{"dtype":"U8","shape":[0],"data_offsets":[8,8]}}"#;
+    let whole = json.len() + 16;
+    for (data_len, first) in [(7, "b"), (4, "b"), (3, "a"), (0, "a")] {
+        let message = format!(
+            "truncated: expected {whole} bytes, found {}; the first tensor affected is \"{first}\"",
+            json.len() + 8 + data_len
+        );
+        assert_refused!(json, data_len, Error::Truncated { .. }, message);
+    }
+    assert!(matches!(parse(json, 45), Err(Error::TrailingBytes { count: 37, .. })));
+    let allow = HeaderOptions { trailing_bytes: TrailingBytes::Allow, ..HeaderOptions::default() };
+    let header = Header::from_bytes(Path::new("f"), &file(json, 45), &allow).unwrap();
+    assert_eq!((header.trailing_bytes(), header.data_len()), (37, 8));
+}
+
+#[test]
+fn sums_of_sizes_beyond_64_bits_are_truncation_not_a_panic() {
+    // Eight times 2^61 - 1 bytes: each fits, their sum and the header do not fit in 64 bits.
+    let size = (1_u64 << 61) - 1;
+    let entries: Vec<_> = (0..8)
+        .map(|i| {
+            let (begin, end) = (i * size, (i + 1) * size);
+            format!(r#""{i}":{{"dtype":"U8","shape":[{size}],"data_offsets":[{begin},{end}]}}"#)
+        })
+        .collect();
+    let json = format!("{{{}}}", entries.join(","));
+    assert!(matches!(parse(&json, 0), Err(Error::Truncated { expected: u64::MAX, .. })));
+}
+
+#[test]
+fn rejects_lengths_before_anything_is_read() {
+    assert!(matches!(read(&[]), Err(Error::Empty { .. })));
+    assert!(matches!(read(&[0; 7]), Err(Error::TooShort { byte_len: 7, .. })));
+    assert!(matches!(read(&[0; 8]), Err(Error::HeaderJson { .. })));
+    let options = HeaderOptions { max_header_bytes: 100, ..HeaderOptions::default() };
+    let json_len = |header_len: u64, byte_len: u64| {
+        Header::json_len(Path::new("f"), header_len.to_le_bytes(), byte_len, &options)
+    };
+    assert_eq!(json_len(0, 8).unwrap(), 0);
+    assert_eq!(json_len(99, 1000).unwrap(), 99);
+    assert_eq!(json_len(100, 108).unwrap(), 100);
+    let too_large = json_len(101, 1000).unwrap_err();
+    assert!(matches!(too_large, Error::HeaderTooLarge { header_len: 101, max: 100, .. }));
+    for (header_len, byte_len) in [(1, 8), (100, 107), (u64::MAX, 1000), (u64::MAX - 7, u64::MAX)] {
+        let error = json_len(header_len, byte_len).unwrap_err();
+        assert!(matches!(error, Error::HeaderPastEnd { .. }), "{error:?}");
+    }
+}
+
+#[test]
+fn nests_are_refused_at_the_depth_of_the_reference_on_a_small_stack() {
+    let nest = |open: &str, close: &str, depth: usize| {
+        let (open, close) = (open.repeat(depth), close.repeat(depth));
+        format!(r#"{{"w":{{"x":{open}0{close},"dtype":"U8","shape":[],"data_offsets":[0,1]}}}}"#)
+    };
+    let verdicts = move || {
+        for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
+            assert!(parse(&nest(open, close, 125), 1).is_ok());
+            for depth in [126, 200_000] {
+                let error = parse(&nest(open, close, depth), 1).unwrap_err();
+                assert!(matches!(error, Error::HeaderJson { .. }), "{error:?}");
+            }
+            for place in
+                ["", "{\"w\":", "{\"__metadata__\":", "{\"w\":{\"shape\":", "{\"w\":{\"dtype\":"]
+            {
+                assert!(parse(&format!("{place}{}", open.repeat(200_000)), 0).is_err());
+            }
+        }
+    };
+    let thread = std::thread::Builder::new().stack_size(256 << 10).spawn(verdicts).unwrap();
+    thread.join().unwrap();
+}
+
+#[test]
+fn the_plain_form_means_what_the_general_parser_says() {
+    let shape = w("U8", "[1,2,3,4,5,0]", "[0,0]");
+    let plain_forms = [
+        "{}",
+        "{} \n",
+        r#"{"__metadata__":{}}"#,
+        r#"{"__metadata__":{"format":"pt","é":"a long value, with { and }"},"w":{"dtype":"U8","shape":[],"data_offsets":[0,1]}}"#,
+        &shape,
+        r#"{"模型":{"data_offsets":[0,9999999999999999999],"dtype":"F8_E4M3","shape":[0]}}"#,
+    ];
+    for text in plain_forms {
+        let fast = plain::parse(text).unwrap_or_else(|| panic!("not plain: {text}"));
+        let slow = json::parse(Path::new("f"), text).unwrap();
+        assert_eq!((fast.tensors, fast.metadata), (slow.tensors, slow.metadata), "{text}");
+    }
+}
+
+#[test]
+fn what_is_not_of_the_plain_form_is_left_to_the_general_parser() {
+    let entry = r#"{"dtype":"U8","shape":[1],"data_offsets":[0,1]}"#;
+    let others = [
+        " {}".into(),
+        "{}x".into(),
+        "{".into(),
+        format!(r#"{{"w":{entry},}}"#),
+        format!(r#"{{"w":{entry},"__metadata__":{{}}}}"#),
+        format!(r#"{{"\u0077":{entry}}}"#),
+        format!("{{\"a long name with a \u{1} in it\":{entry}}}"),
+        r#"{"__metadata__":{"a":"1","a":"1"}}"#.into(),
+        r#"{"__metadata__":{"a":1}}"#.into(),
+        w("U8", "[01]", "[0,1]"),
+        w("U8", "[1.0]", "[0,1]"),
+        w("U8", "[1e0]", "[0,1]"),
+        w("U8", "[]", "[0,18446744073709551615]"),
+        w("U8", "[1,]", "[0,1]"),
+        w("U8", "[1]", "[0,1,2]"),
+        w("U8", "[1]", "[,1]"),
+        w("u8", "[1]", "[0,1]"),
+        r#"{"w":{"dtype":"U8","shape":[1],"data_offsets":[0,1],"x":0}}"#.into(),
+        r#"{"w":{"dtype":"U8","dtype":"U8","shape":[1],"data_offsets":[0,1]}}"#.into(),
+        r#"{"w":{"dtype":"U8","shape":[1]}}"#.into(),
+        r#"{"w":{}}"#.into(),
+    ];
+    for text in others {
+        assert!(plain::parse(&text).is_none(), "{text}");
+    }
+}

@@ -1,0 +1,174 @@
+//! What a file is that is not a safetensors file, by its first bytes.
+
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
+
+use crate::{Error, Lookalike};
+
+/// First bytes that are enough to tell; a Git LFS pointer is shorter.
+pub(crate) const SNIFF_LEN: usize = 512;
+
+/// A Git LFS pointer: the text that stands for a file until it is fetched.
+///
+/// ```
+/// let text = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n";
+/// let pointer = tensorfile::LfsPointer::parse(text).expect("a pointer");
+/// assert_eq!((&*pointer.oid, pointer.byte_len), ("4d7a", 12345));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LfsPointer {
+    /// SHA-256 of the file that the pointer stands for, in hexadecimal, as the pointer gives it.
+    pub oid: Box<str>,
+    /// Length of that file in bytes.
+    pub byte_len: u64,
+}
+
+impl LfsPointer {
+    /// The pointer that a file of these first bytes is, if it is one.
+    #[must_use]
+    pub fn parse(first: &[u8]) -> Option<Self> {
+        let text = std::str::from_utf8(first.get(..SNIFF_LEN).unwrap_or(first)).ok()?;
+        let lines = text.lines().map(|line| line.split_once(' ').unwrap_or((line, "")));
+        let value = |key| lines.clone().find(|(found, _)| *found == key).map(|(_, value)| value);
+        let version = lines.clone().next().filter(|(key, _)| *key == "version")?.1;
+        if !["https://git-lfs", "https://hawser"].iter().any(|known| version.starts_with(known)) {
+            return None;
+        }
+        let oid = value("oid")?.strip_prefix("sha256:")?.into();
+        Some(Self { oid, byte_len: value("size")?.trim_end().parse().ok()? })
+    }
+}
+
+impl Lookalike {
+    /// What a file of these first bytes looks like. 512 bytes are enough.
+    #[must_use]
+    pub fn of(first: &[u8]) -> Self {
+        let first = first.get(..SNIFF_LEN).unwrap_or(first);
+        match first {
+            // A little-endian length below 4 GiB, then JSON: what it is by its form is broken.
+            [_, _, _, _, 0, 0, 0, 0, b'{' | b'[' | b' ', ..] => Self::Unknown,
+            [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] => Self::Zip,
+            [b'G', b'G', b'U', b'F', ..] => Self::Gguf,
+            [0x89, b'H', b'D', b'F', b'\r', b'\n', 0x1a, b'\n', ..] => Self::Hdf5,
+            [0x1f, 0x8b, 8, ..] => Self::Gzip,
+            [0, 5, 0x16, 7, ..] => Self::AppleDouble,
+            // Protocol 2 to 5, then an opcode that begins a frame, a number, a global or a container.
+            [0x80, 2..=5, 0x8a | 0x95 | b'c' | b'X' | b'(' | b')' | b'}' | b']', ..] => {
+                Self::Pickle
+            }
+            _ => Self::of_text(first),
+        }
+    }
+
+    fn of_text(first: &[u8]) -> Self {
+        let text = match std::str::from_utf8(first) {
+            Ok(text) => text,
+            // The last character may be cut.
+            Err(error) if error.error_len().is_none() => {
+                let valid = first.get(..error.valid_up_to()).unwrap_or_default();
+                std::str::from_utf8(valid).unwrap_or_default()
+            }
+            Err(_) => return Self::Unknown,
+        };
+        if text.is_empty() || text.chars().any(|c| c.is_control() && !c.is_whitespace()) {
+            return Self::Unknown;
+        }
+        match text.trim_start_matches('\u{feff}').trim_start().as_bytes() {
+            [b'<', ..] => Self::Html,
+            [b'{' | b'[', ..] => Self::Json,
+            _ => Self::Text,
+        }
+    }
+}
+
+/// The same error, or one that says more because the file is of another kind.
+///
+/// Only errors by which a file can turn out to be of another kind are looked at.
+pub(crate) fn explain(error: Error, first: &[u8]) -> Error {
+    let (Error::TooShort { path, .. }
+    | Error::HeaderTooLarge { path, .. }
+    | Error::HeaderPastEnd { path, .. }
+    | Error::HeaderNotUtf8 { path, .. }
+    | Error::HeaderJson { path, .. }) = &error
+    else {
+        return error;
+    };
+    if let Some(LfsPointer { oid, byte_len }) = LfsPointer::parse(first) {
+        return Error::LfsPointer { path: path.clone(), oid, byte_len };
+    }
+    match Lookalike::of(first) {
+        Lookalike::Unknown => error,
+        looks_like => Error::NotSafetensors { path: path.clone(), looks_like },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::{LfsPointer, explain};
+    use crate::{Error, Lookalike};
+
+    const POINTER: &str = "version https://git-lfs.github.com/spec/v1\n\
+        oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n";
+
+    #[test]
+    fn known_kinds_are_told_by_their_first_bytes() {
+        let cases: [(&[u8], Lookalike); 17] = [
+            (b"PK\x03\x04\x14\x00", Lookalike::Zip),
+            (b"\x80\x02\x8a\x0al\xfc\x9cF\xf9", Lookalike::Pickle),
+            (b"\x80\x04\x95\x0b\x00\x00\x00\x00\x00\x00\x00}", Lookalike::Pickle),
+            (b"GGUF\x03\x00\x00\x00", Lookalike::Gguf),
+            (b"\x89HDF\r\n\x1a\n", Lookalike::Hdf5),
+            (b"\x1f\x8b\x08\x00\x00\x00\x00\x00", Lookalike::Gzip),
+            (b"\x00\x05\x16\x07\x00\x02\x00\x00", Lookalike::AppleDouble),
+            (b"\n <!DOCTYPE html><html>", Lookalike::Html),
+            (b"<?xml version=\"1.0\"?><Error>", Lookalike::Html),
+            (b"{\"error\":\"Entry not found\"}", Lookalike::Json),
+            (b"\xef\xbb\xbf[1]", Lookalike::Json),
+            (b"Entry not found", Lookalike::Text),
+            ("Repository non trouvé".as_bytes(), Lookalike::Text),
+            (b"", Lookalike::Unknown),
+            (&[0xff; 64], Lookalike::Unknown),
+            (&[0; 64], Lookalike::Unknown),
+            // A header length that happens to begin like a pickle or a gzip stream.
+            (b"\x80\x02}\x00\x00\x00\x00\x00{\"w\":", Lookalike::Unknown),
+        ];
+        for (first, expected) in cases {
+            assert_eq!(Lookalike::of(first), expected, "{first:?}");
+        }
+    }
+
+    #[test]
+    fn a_character_cut_at_the_end_is_still_text() {
+        assert_eq!(Lookalike::of(b"trouv\xc3"), Lookalike::Text);
+        assert_eq!(Lookalike::of("é".repeat(300).as_bytes()), Lookalike::Text);
+        assert_eq!(Lookalike::of(b"trouv\xc3\n"), Lookalike::Unknown);
+    }
+
+    #[test]
+    fn pointers_give_oid_and_size() {
+        let pointer = LfsPointer::parse(POINTER.as_bytes()).unwrap();
+        assert!(pointer.oid.starts_with("4d7a2146"));
+        assert_eq!(pointer.byte_len, 12345);
+    }
+
+    #[test]
+    fn pointers_without_oid_or_size_are_none() {
+        let broken =
+            [&POINTER[..60], "version 2\noid sha256:0\nsize 1", "oid sha256:0\nsize 1", ""];
+        for text in broken {
+            assert_eq!(LfsPointer::parse(text.as_bytes()), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn only_errors_of_the_header_text_are_explained() {
+        let path = PathBuf::from("w");
+        let past_end = Error::HeaderPastEnd { path: path.clone(), header_len: 9, byte_len: 8 };
+        let explained = explain(past_end.clone(), POINTER.as_bytes());
+        assert!(matches!(explained, Error::LfsPointer { byte_len: 12345, .. }));
+        assert!(matches!(explain(past_end, &[0; 9]), Error::HeaderPastEnd { .. }));
+        let trailing = Error::TrailingBytes { path, count: 1 };
+        assert!(matches!(explain(trailing, b"PK\x03\x04"), Error::TrailingBytes { .. }));
+    }
+}
