@@ -7,7 +7,7 @@ use std::path::Path;
 use std::slice;
 
 use crate::byte_runs::{ByteRuns, Dimension};
-use crate::{Dtype, Error, Result};
+use crate::{Dtype, Error, Result, TensorInfo};
 
 /// A part of a tensor: of each dimension everything, or an ordered list of ranges.
 ///
@@ -17,13 +17,19 @@ use crate::{Dtype, Error, Result};
 /// fit is refused when it meets the tensor.
 ///
 /// ```
-/// use tensorfile::Selection;
+/// use std::path::Path;
+/// use tensorfile::{Dtype, Header, HeaderOptions, Selection, Writer};
 ///
-/// let columns = Selection::all().with_range(1, 4..8);
-/// let swapped_halves = Selection::all().with_ranges(0, vec![2..4, 0..2]);
-/// let corner = Selection::from_ranges(&[Some(0..2), Some(4..8)]);
-/// assert!(Selection::from_ranges(&[None, None]).is_all());
-/// assert!(![columns, swapped_halves, corner].iter().any(Selection::is_all));
+/// let mut writer = Writer::new();
+/// writer.add("w", Dtype::U8, &[2, 4], b"abcdefgh")?;
+/// let path = Path::new("w.safetensors");
+/// let header = Header::from_bytes(path, &writer.to_bytes()?, &HeaderOptions::default())?;
+///
+/// let columns = Selection::all().with_range(1, 1..3);
+/// let runs = columns.lower(path, header.get("w").expect("it was written"))?;
+/// assert_eq!(runs.shape(), [2, 2]);
+/// assert_eq!(runs.iter().collect::<Vec<_>>(), [1..3, 5..7]);
+/// # Ok::<(), tensorfile::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Selection {
@@ -73,8 +79,22 @@ impl Selection {
         self.ranges.is_empty()
     }
 
+    /// The selected bytes of the tensor, relative to its start; `path` is for errors only.
+    ///
+    /// Costs time and memory in proportion to the rank and the ranges, not to the runs.
+    ///
+    /// # Errors
+    ///
+    /// - [`Error::SelectionRank`] if the tensor has another rank, or not the dimension; a scalar
+    ///   has none.
+    /// - [`Error::SelectionRange`] if a range is reversed or ends past its dimension.
+    /// - [`Error::SelectionPartialByte`] if a run of a packed dtype begins or ends within a byte.
+    /// - [`Error::SelectionOverflow`] if repeats make more than memory can hold.
+    pub fn lower(&self, path: &Path, info: &TensorInfo) -> Result<ByteRuns> {
+        self.lower_shape(path, info.name(), info.dtype(), info.shape())
+    }
+
     /// The selected bytes of a tensor of this dtype and shape; `path` and `tensor` are for errors.
-    #[cfg_attr(not(test), expect(dead_code, reason = "its callers are still to come"))]
     pub(crate) fn lower_shape(
         &self,
         path: &Path,
