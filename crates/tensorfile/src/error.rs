@@ -34,9 +34,16 @@ pub enum Error {
     /// The file was changed, shortened or replaced after it was opened.
     #[error("{}: changed since it was opened: {what} was {before}, is {after}", PathText(path))]
     Changed { path: PathBuf, what: &'static str, before: i128, after: i128 },
-    /// A read met the end of the file.
-    #[error("{}: ends at byte {byte_len}, bytes {start}..{end} were to be read", PathText(path))]
-    ReadPastEnd { path: PathBuf, start: u64, end: u64, byte_len: u64 },
+    /// The operating system could not read bytes that are there.
+    #[error("{}: {}cannot read bytes {start}..{end}", PathText(path), OfTensor(tensor))]
+    Read { path: PathBuf, tensor: Option<Box<str>>, start: u64, end: u64, source: Arc<io::Error> },
+    /// A read met the end of the file, which has become shorter since it was opened.
+    #[error(
+        "{}: {}bytes {start}..{end} were to be read, the file now ends at byte {byte_len}",
+        PathText(path),
+        OfTensor(tensor)
+    )]
+    ReadPastEnd { path: PathBuf, tensor: Option<Box<str>>, start: u64, end: u64, byte_len: u64 },
     /// The memory could not be had.
     #[error("{}: no memory for {byte_len} bytes", PathText(path))]
     OutOfMemory { path: PathBuf, byte_len: usize },
@@ -335,6 +342,18 @@ impl fmt::Display for Needed {
         match self.0 {
             Some(byte_len) => byte_len.fmt(f),
             None => f.write_str("no whole number of bytes"),
+        }
+    }
+}
+
+/// Displays the tensor whose bytes an error is about, if it is about those of one.
+struct OfTensor<'a>(&'a Option<Box<str>>);
+
+impl fmt::Display for OfTensor<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(tensor) => write!(f, "tensor {}: ", Quoted(tensor)),
+            None => Ok(()),
         }
     }
 }

@@ -11,7 +11,9 @@ mod lookalike;
 #[cfg_attr(not(test), expect(dead_code, reason = "TensorFile::map, its caller, is still to come"))]
 mod mapping;
 mod quote;
+mod read_at;
 mod selection;
+mod source;
 mod tensor;
 mod to_f32;
 mod write;
@@ -24,6 +26,8 @@ pub use error::{Error, FileKind, Lookalike, Needed, Result};
 pub use header::{Header, HeaderOptions, TensorInfo, TrailingBytes};
 pub use lookalike::LfsPointer;
 pub use quote::{PathText, Quoted};
+pub use read_at::ReadAt;
 pub use selection::Selection;
+pub use source::{Identity, SourceFile};
 pub use tensor::{Tensor, TensorView};
 pub use write::{Writer, WriterOptions};

@@ -1,0 +1,340 @@
+//! A file on disk: opened without surprises, and recognised later.
+
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::{Error, FileKind, ReadAt, Result};
+
+/// A regular file, open for positioned reads, and which file it was when it was opened.
+///
+/// A name may lead to another file later; this one stays what it is. Symbolic links are followed.
+///
+/// ```
+/// use tensorfile::{Error, FileKind, SourceFile};
+///
+/// # let dir = tempfile::tempdir().expect("a folder");
+/// # let path = dir.path().join("w.bin");
+/// std::fs::write(&path, b"12345678").expect("it can be written");
+/// let source = SourceFile::open(&path)?;
+/// let mut two = [0; 2];
+/// source.read_exact_at(&mut two, 6)?;
+/// assert_eq!((source.byte_len(), &two), (8, b"78"));
+///
+/// let folder = SourceFile::open(dir.path());
+/// assert!(matches!(folder, Err(Error::NotARegularFile { kind: FileKind::Directory, .. })));
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Debug)]
+pub struct SourceFile {
+    path: PathBuf,
+    file: File,
+    identity: Identity,
+}
+
+impl SourceFile {
+    /// Opens a regular file for reading. Never blocks on a FIFO or a device.
+    ///
+    /// # Errors
+    ///
+    /// Fails where nothing has this path, where it leads to something other than a regular file,
+    /// and where the operating system refuses.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let file = open_without_waiting(path).map_err(|error| why_not_opened(path, error))?;
+        let metadata = file.metadata().map_err(|error| io_error(path, "look at it", error))?;
+        if !metadata.is_file() {
+            return Err(Error::NotARegularFile { path: path.into(), kind: kind(&metadata) });
+        }
+        Ok(Self { path: path.into(), file, identity: Identity::of(&metadata) })
+    }
+
+    /// The path as it was opened.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The length of the file in bytes when it was opened.
+    #[must_use]
+    pub fn byte_len(&self) -> u64 {
+        self.identity.byte_len
+    }
+
+    /// Which file it was, and in which state, when it was opened.
+    #[must_use]
+    pub fn identity(&self) -> Identity {
+        self.identity
+    }
+
+    /// The file itself, for what this type does not do.
+    #[must_use]
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Fills `buf` with the bytes from `offset` on.
+    ///
+    /// # Errors
+    ///
+    /// Fails with [`Error::ReadPastEnd`] where the file ends before, otherwise with
+    /// [`Error::Read`].
+    pub fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> Result<()> {
+        ReadAt::read_exact_at(&self.file, buf, offset)
+            .map_err(|error| read_error(&self.path, None, self, buf.len(), offset, error))
+    }
+
+    /// Succeeds unless the file was written to or shortened since it was opened.
+    ///
+    /// It looks at the length and the time of the last write. A file that was replaced under its
+    /// name, or removed, or whose permissions were changed, is still the file that was opened.
+    ///
+    /// # Errors
+    ///
+    /// Fails with [`Error::Changed`].
+    pub fn check_unchanged(&self) -> Result<()> {
+        let metadata = self.file.metadata();
+        let metadata = metadata.map_err(|error| io_error(&self.path, "look at it", error))?;
+        let (before, after) = (self.identity, Identity::of(&metadata));
+        let changed = |what, before, after| {
+            Err(Error::Changed { path: self.path.clone(), what, before, after })
+        };
+        if after.byte_len != before.byte_len {
+            return changed("length", before.byte_len.into(), after.byte_len.into());
+        }
+        if after.modified_ns != before.modified_ns {
+            return changed("time of last write", before.modified_ns, after.modified_ns);
+        }
+        Ok(())
+    }
+}
+
+impl ReadAt for SourceFile {
+    fn byte_len(&self) -> io::Result<u64> {
+        self.file.byte_len()
+    }
+
+    fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
+        ReadAt::read_exact_at(&self.file, buf, offset)
+    }
+
+    fn check_unchanged(&self) -> Result<()> {
+        self.check_unchanged()
+    }
+}
+
+/// Which file it was and in which state: device, inode, length, times of last write and change.
+///
+/// Two equal identities of one machine mean the same bytes, as far as the file system tells. Where
+/// there are no inodes the numbers are 0 and only length and time of last write are told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Identity {
+    device: u64,
+    inode: u64,
+    byte_len: u64,
+    modified_ns: i128,
+    changed_ns: i128,
+}
+
+impl Identity {
+    #[cfg(unix)]
+    fn of(metadata: &Metadata) -> Self {
+        use std::os::unix::fs::MetadataExt;
+        let in_ns = |seconds: i64, ns: i64| i128::from(seconds) * 1_000_000_000 + i128::from(ns);
+        Self {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            byte_len: metadata.len(),
+            modified_ns: in_ns(metadata.mtime(), metadata.mtime_nsec()),
+            changed_ns: in_ns(metadata.ctime(), metadata.ctime_nsec()),
+        }
+    }
+
+    #[cfg(not(unix))]
+    fn of(metadata: &Metadata) -> Self {
+        let modified = metadata.modified().ok();
+        let since_epoch = modified.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+        let modified_ns = since_epoch.and_then(|time| i128::try_from(time.as_nanos()).ok());
+        Self {
+            device: 0,
+            inode: 0,
+            byte_len: metadata.len(),
+            modified_ns: modified_ns.unwrap_or_default(),
+            changed_ns: 0,
+        }
+    }
+}
+
+/// Opens for reading; returns at once even if nobody writes into a FIFO, and takes no terminal.
+fn open_without_waiting(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    {
+        use rustix::fs::OFlags;
+        use std::os::unix::fs::OpenOptionsExt;
+        // The standard library adds CLOEXEC itself.
+        let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits();
+        options.custom_flags(i32::try_from(flags).expect("the flags of open are those of an int"));
+    }
+    options.open(path)
+}
+
+/// What is wrong with a path that could not be opened.
+fn why_not_opened(path: &Path, error: io::Error) -> Error {
+    if error.kind() == io::ErrorKind::NotFound {
+        let path = path.to_path_buf();
+        return match fs::read_link(&path) {
+            Ok(target) => Error::DanglingLink { path, target },
+            Err(_) => Error::NotFound { path },
+        };
+    }
+    // A socket, some devices and, on Windows, a folder cannot be opened at all.
+    match fs::metadata(path) {
+        Ok(metadata) if !metadata.is_file() => {
+            Error::NotARegularFile { path: path.into(), kind: kind(&metadata) }
+        }
+        _ => io_error(path, "open it", error),
+    }
+}
+
+fn kind(metadata: &Metadata) -> FileKind {
+    let file_type = metadata.file_type();
+    if file_type.is_dir() {
+        return FileKind::Directory;
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt;
+        if file_type.is_fifo() {
+            return FileKind::Fifo;
+        }
+        if file_type.is_socket() {
+            return FileKind::Socket;
+        }
+        if file_type.is_block_device() || file_type.is_char_device() {
+            return FileKind::Device;
+        }
+    }
+    FileKind::Other
+}
+
+fn io_error(path: &Path, action: &'static str, error: io::Error) -> Error {
+    Error::Io { path: path.into(), action, source: Arc::new(error) }
+}
+
+/// The error for a read of `len` bytes at `start` that failed, of this tensor if it was of one.
+pub(crate) fn read_error(
+    path: &Path,
+    tensor: Option<&str>,
+    source: &(impl ReadAt + ?Sized),
+    len: usize,
+    start: u64,
+    error: io::Error,
+) -> Error {
+    let (path, tensor) = (path.to_path_buf(), tensor.map(Into::into));
+    let end = start.saturating_add(len as u64);
+    match source.byte_len() {
+        Ok(byte_len) if error.kind() == io::ErrorKind::UnexpectedEof => {
+            Error::ReadPastEnd { path, tensor, start, end, byte_len }
+        }
+        _ => Error::Read { path, tensor, start, end, source: Arc::new(error) },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::SourceFile;
+    use crate::{Error, FileKind, ReadAt};
+
+    fn sample(dir: &Path) -> std::path::PathBuf {
+        let path = dir.join("sample");
+        fs::write(&path, [7; 100]).unwrap();
+        path
+    }
+
+    #[test]
+    fn reads_past_the_end_say_what_was_asked_and_what_is_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = sample(dir.path());
+        let source = SourceFile::open(&path).unwrap();
+        let mut buf = [0; 50];
+        source.read_exact_at(&mut buf, 50).unwrap();
+        fs::File::options().write(true).open(&path).unwrap().set_len(60).unwrap();
+        let error = source.read_exact_at(&mut buf, 50).unwrap_err();
+        assert!(
+            matches!(error, Error::ReadPastEnd { start: 50, end: 100, byte_len: 60, .. }),
+            "{error:?}"
+        );
+        assert_eq!((source.byte_len(), ReadAt::byte_len(&source).unwrap()), (100, 60));
+        let error = source.check_unchanged().unwrap_err();
+        assert!(matches!(error, Error::Changed { before: 100, after: 60, .. }), "{error:?}");
+    }
+
+    #[test]
+    fn a_file_written_in_place_has_changed() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = sample(dir.path());
+        let source = SourceFile::open(&path).unwrap();
+        let file = fs::File::options().write(true).open(&path).unwrap();
+        file.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+        let error = ReadAt::check_unchanged(&source).unwrap_err();
+        assert!(matches!(error, Error::Changed { what: "time of last write", after: 0, .. }));
+        assert_ne!(SourceFile::open(&path).unwrap().identity(), source.identity());
+    }
+
+    #[test]
+    fn a_file_replaced_under_its_name_is_still_the_one_that_was_opened() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = sample(dir.path());
+        let source = SourceFile::open(&path).unwrap();
+        let other = dir.path().join("other");
+        fs::write(&other, b"new").unwrap();
+        fs::rename(&other, &path).unwrap();
+        let mut buf = [0; 100];
+        source.read_exact_at(&mut buf, 0).unwrap();
+        source.check_unchanged().unwrap();
+        assert_eq!(buf, [7; 100]);
+        assert_ne!(SourceFile::open(&path).unwrap().identity(), source.identity());
+    }
+
+    #[test]
+    fn what_is_missing_is_told_from_what_dangles() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("none");
+        assert!(matches!(SourceFile::open(&path), Err(Error::NotFound { .. })));
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink("../blobs/feed", &path).unwrap();
+            let error = SourceFile::open(&path).unwrap_err();
+            assert!(
+                matches!(&error, Error::DanglingLink { target, .. } if target == Path::new("../blobs/feed"))
+            );
+            let file = sample(dir.path()).join("below a file");
+            assert!(matches!(SourceFile::open(&file), Err(Error::Io { .. })));
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_is_not_a_regular_file_is_named_and_never_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let kind = |path: &Path| match SourceFile::open(path) {
+            Err(Error::NotARegularFile { kind, .. }) => Some(kind),
+            _ => None,
+        };
+        assert_eq!(kind(dir.path()), Some(FileKind::Directory));
+        assert_eq!(kind(Path::new("/dev/null")), Some(FileKind::Device));
+        let socket = dir.path().join("socket");
+        let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        assert_eq!(kind(&socket), Some(FileKind::Socket));
+        let fifo = dir.path().join("fifo");
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        assert_eq!(kind(&fifo), Some(FileKind::Fifo));
+    }
+}
