@@ -94,6 +94,16 @@ pub enum Error {
         Quoted(start)
     )]
     NotJson { path: PathBuf, line: usize, column: usize, looks_like: Lookalike, start: Box<str> },
+    /// A file that should be a chat template holds something else.
+    #[error(
+        "{}: not a chat template: it looks like {looks_like}: {}",
+        PathText(path),
+        Quoted(start)
+    )]
+    NotATemplate { path: PathBuf, looks_like: Lookalike, start: Box<str> },
+    /// A field that the call needs has the wrong type.
+    #[error("{}: {field}: expected {expected}, found {found}", PathText(path))]
+    FieldType { path: PathBuf, field: &'static str, expected: &'static str, found: Box<str> },
     /// A JSON file or a chat template is not UTF-8 text.
     #[error("{}: line {line} column {column}: not UTF-8", PathText(path))]
     NotUtf8 { path: PathBuf, line: usize, column: usize },
@@ -103,6 +113,12 @@ pub enum Error {
         PathText(path)
     )]
     JsonTooLarge { path: PathBuf, byte_len: u64, max: u64, option: &'static str },
+    /// The values of a JSON file would take more memory than a file of its kind can need.
+    #[error(
+        "{}: its values need some {needed} bytes of memory, the limit is {max}",
+        PathText(path)
+    )]
+    JsonTooDense { path: PathBuf, needed: u64, max: u64 },
     /// A file that the call needs is not in the directory.
     #[error("{}: no {what} here", PathText(path))]
     NoFile { path: PathBuf, what: &'static str },

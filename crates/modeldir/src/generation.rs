@@ -56,12 +56,16 @@ impl GenerationConfig {
     ///
     /// As [`from_json`](Self::from_json), and [`Error::File`](crate::Error::File) where the file cannot be read.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self> {
-        Self::read(path.as_ref(), json::DEFAULT_MAX_BYTES)
+        let path = path.as_ref();
+        Self::parse(path, &json::read(path, json::DEFAULT_MAX_BYTES)?)
     }
 
-    /// Reads and parses one file of at most `max_bytes` bytes.
-    pub(crate) fn read(path: &Path, max_bytes: u64) -> Result<Self> {
-        Self::parse(path, &json::read_text(path, max_bytes, json::MAX_BYTES_OPTION)?)
+    /// Reads `generation_config.json` of a directory, if it is there.
+    #[cfg_attr(not(test), expect(dead_code, reason = "`ModelDir` is not there yet"))]
+    pub(crate) fn in_directory(directory: &Path, max_bytes: u64) -> Result<Option<Self>> {
+        let path = directory.join("generation_config.json");
+        let text = json::read_if_there(&path, max_bytes)?;
+        text.map(|text| Self::parse(&path, &text)).transpose()
     }
 
     /// The ids that begin a text; mostly one.
@@ -157,6 +161,15 @@ mod tests {
             (None, Some(1.0), Some(-1))
         );
         assert_eq!(config.notes(), ["temperature: expected a number, found a string"]);
+    }
+
+    #[test]
+    fn a_directory_may_have_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let read = || GenerationConfig::in_directory(dir.path(), 100);
+        assert_eq!(read().unwrap(), None);
+        std::fs::write(dir.path().join("generation_config.json"), r#"{"top_k": 1}"#).unwrap();
+        assert_eq!(read().unwrap().unwrap().top_k(), Some(1));
     }
 
     #[test]

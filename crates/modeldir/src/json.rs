@@ -1,11 +1,13 @@
 //! The one room that reads JSON files: which files are opened, and what is refused before parsing.
 
+mod duplicates;
 mod fields;
+mod non_finite;
 mod parse;
 
 use std::path::Path;
 
-use crate::source_stand_in::SourceFile;
+use tensorfile::{LfsPointer, SourceFile};
 
 use crate::{Error, Result};
 
@@ -14,12 +16,6 @@ pub(crate) use parse::{parse, parse_object, syntax_error};
 
 /// The longest JSON file that is read when nothing else is asked for: 64 MiB.
 pub(crate) const DEFAULT_MAX_BYTES: u64 = 64 << 20;
-
-/// The field of `OpenOptions` that raises the limit.
-pub(crate) const MAX_BYTES_OPTION: &str = "max_json_bytes";
-
-/// How a Git LFS pointer starts.
-const LFS_VERSION: &str = "version https://git-lfs.github.com/spec/";
 
 /// The text of a regular file of at most `max` bytes, without its byte-order mark.
 ///
@@ -38,6 +34,19 @@ pub(crate) fn read_text(path: &Path, max: u64, option: &'static str) -> Result<S
     Ok(text)
 }
 
+/// The text of a file of the model's, such as `config.json`.
+pub(crate) fn read(path: &Path, max: u64) -> Result<String> {
+    read_text(path, max, "max_json_bytes")
+}
+
+/// As [`read`], or None where there is no such file.
+pub(crate) fn read_if_there(path: &Path, max: u64) -> Result<Option<String>> {
+    match read(path, max) {
+        Err(Error::File(tensorfile::Error::NotFound { .. })) => Ok(None),
+        read => read.map(Some),
+    }
+}
+
 /// The text that `bytes` hold, without its byte-order mark.
 ///
 /// Nothing at all, a Git LFS pointer and bytes that are not UTF-8 are errors.
@@ -45,12 +54,32 @@ pub(crate) fn text<'a>(path: &Path, bytes: &'a [u8]) -> Result<&'a str> {
     if bytes.is_empty() {
         return Err(tensorfile::Error::Empty { path: path.to_owned() }.into());
     }
+    refuse_pointer(path, bytes)?;
     let text = std::str::from_utf8(bytes).map_err(|e| not_utf8(path, bytes, e.valid_up_to()))?;
-    if let Some((oid, byte_len)) = lfs_pointer(text) {
-        let path = path.to_owned();
-        return Err(tensorfile::Error::LfsPointer { path, oid: oid.into(), byte_len }.into());
-    }
     Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
+}
+
+/// Refuses a file that has no bytes or is a Git LFS pointer, whatever it should hold.
+pub(crate) fn check_is_there(path: &Path) -> Result<()> {
+    let file = SourceFile::open(path)?;
+    let mut first = [0; 512];
+    let len = usize::try_from(file.byte_len()).unwrap_or(usize::MAX).min(first.len());
+    let first = &mut first[..len];
+    if first.is_empty() {
+        return Err(tensorfile::Error::Empty { path: path.to_owned() }.into());
+    }
+    file.read_exact_at(first, 0)?;
+    refuse_pointer(path, first)
+}
+
+/// Refuses the first bytes of a Git LFS pointer.
+fn refuse_pointer(path: &Path, first: &[u8]) -> Result<()> {
+    match LfsPointer::parse(first) {
+        None => Ok(()),
+        Some(LfsPointer { oid, byte_len }) => {
+            Err(tensorfile::Error::LfsPointer { path: path.to_owned(), oid, byte_len }.into())
+        }
+    }
 }
 
 /// A buffer of `byte_len` zeros, or an error where there is no memory for it.
@@ -68,13 +97,6 @@ fn not_utf8(path: &Path, bytes: &[u8], valid_up_to: usize) -> Error {
     let valid = bytes.get(..valid_up_to).unwrap_or_default();
     let (line, column) = parse::position(&String::from_utf8_lossy(valid), valid_up_to);
     Error::NotUtf8 { path: path.to_owned(), line, column }
-}
-
-/// The content hash and the size that a Git LFS pointer promises.
-fn lfs_pointer(text: &str) -> Option<(&str, u64)> {
-    let fields = text.strip_prefix(LFS_VERSION)?;
-    let after = |key| fields.lines().find_map(|line| line.strip_prefix(key));
-    Some((after("oid sha256:").unwrap_or("unknown"), after("size ")?.trim().parse().ok()?))
 }
 
 #[cfg(test)]

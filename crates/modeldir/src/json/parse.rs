@@ -1,44 +1,49 @@
 //! Tolerant parsing: strict JSON first, then with the non-finite numbers that Python writes.
 
-use std::collections::BTreeSet;
-use std::fmt;
-use std::ops::Range;
 use std::path::Path;
 
-use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
-use tensorfile::{Lookalike, Quoted};
+use tensorfile::Lookalike;
 
+use super::duplicates::duplicate_keys;
+use super::non_finite::{original_offset, rewrite};
 use crate::{Error, Result};
 
-/// The literals that Python's `json` writes and JSON does not have; the longest comes first.
-const LITERALS: [&str; 3] = ["-Infinity", "Infinity", "NaN"];
+/// Bytes of memory that the value of one text may take, by a generous estimate: 1 GiB.
+///
+/// The tokenizers of large vocabularies need a quarter of it; a text of `{"":0},{"":0}` and so on
+/// needs a hundred times its own length.
+const MAX_VALUE_BYTES: u64 = 1 << 30;
 
-/// Notes on one file; more than these are not kept.
-const MAX_NOTES: usize = 64;
-
-/// The value of a JSON text; `NaN` and infinities become `{"__float__": "NaN"}` and so on.
+/// The object or list of a JSON text; `NaN` and infinities become `{"__float__": "NaN"}` and so on.
 pub(crate) fn parse(path: &Path, text: &str) -> Result<Value> {
-    parse_accepted(path, text).map(|(value, _)| value)
+    let (value, _) = parse_accepted(path, text)?;
+    if value.is_object() || value.is_array() {
+        return Ok(value);
+    }
+    Err(wrong_kind(path, text, "an object or a list", &value))
 }
 
 /// As [`parse`], for a text that must hold an object, with a note for each duplicate key in it.
 pub(crate) fn parse_object(path: &Path, text: &str) -> Result<(Map<String, Value>, Vec<String>)> {
     let (value, rewritten) = parse_accepted(path, text)?;
     let Value::Object(object) = value else {
-        let message = format!("expected an object, found {}", super::kind(&value)).into();
-        let (line, column) = position(text, text.len() - text.trim_start().len());
-        return Err(Error::Json { path: path.to_owned(), line, column, message });
+        return Err(wrong_kind(path, text, "an object", &value));
     };
-    let mut notes = Vec::new();
-    let mut json = serde_json::Deserializer::from_str(rewritten.as_deref().unwrap_or(text));
-    // The text has been parsed a moment ago, so that this pass meets no error.
-    Keys(&mut notes).deserialize(&mut json).ok();
+    let notes = duplicate_keys(rewritten.as_deref().unwrap_or(text));
     Ok((object, notes))
+}
+
+/// The error for a text that holds a JSON value of another kind.
+fn wrong_kind(path: &Path, text: &str, expected: &str, found: &Value) -> Error {
+    let (line, column) = position(text, text.len() - text.trim_start().len());
+    let message = format!("expected {expected}, found {}", super::kind(found)).into();
+    Error::Json { path: path.to_owned(), line, column, message }
 }
 
 /// The value, and the text that was parsed in the end if it is not `text` itself.
 fn parse_accepted(path: &Path, text: &str) -> Result<(Value, Option<String>)> {
+    check_size(path, text)?;
     let strict = match serde_json::from_str(text) {
         Ok(value) => return Ok((value, None)),
         Err(error) => error,
@@ -46,83 +51,25 @@ fn parse_accepted(path: &Path, text: &str) -> Result<(Value, Option<String>)> {
     let Some(rewritten) = rewrite(text) else {
         return Err(syntax_error(path, text, text, &strict));
     };
+    check_size(path, &rewritten)?;
     match serde_json::from_str(&rewritten) {
         Ok(value) => Ok((value, Some(rewritten))),
         Err(error) => Err(syntax_error(path, text, &rewritten, &error)),
     }
 }
 
-/// The text with each non-finite literal as an object, as transformers 5 writes them.
-fn rewrite(text: &str) -> Option<String> {
-    let mut literals = Literals { text, at: 0 }.peekable();
-    literals.peek()?;
-    let mut rewritten = String::with_capacity(text.len());
-    let mut copied = 0;
-    for (range, name) in literals {
-        rewritten.push_str(&text[copied..range.start]);
-        rewritten.push_str(&replacement(name));
-        copied = range.end;
+/// Refuses a text whose value would take more memory than there may be asked for.
+fn check_size(path: &Path, text: &str) -> Result<()> {
+    let cost = |byte| match byte {
+        b'{' => 768,
+        b'[' | b',' => 144,
+        _ => 0,
+    };
+    let needed = text.bytes().map(cost).sum();
+    if needed > MAX_VALUE_BYTES {
+        return Err(Error::JsonTooDense { path: path.to_owned(), needed, max: MAX_VALUE_BYTES });
     }
-    rewritten.push_str(&text[copied..]);
-    Some(rewritten)
-}
-
-/// What stands for a non-finite literal.
-fn replacement(name: &str) -> String {
-    format!(r#"{{"__float__":"{name}"}}"#)
-}
-
-/// Iterates over the non-finite literals of a JSON text that stand outside its strings.
-struct Literals<'a> {
-    text: &'a str,
-    at: usize,
-}
-
-impl Iterator for Literals<'_> {
-    type Item = (Range<usize>, &'static str);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let bytes = self.text.as_bytes();
-        while let Some(byte) = bytes.get(self.at) {
-            match byte {
-                b'"' => self.at = string_end(bytes, self.at),
-                b'-' | b'I' | b'N' => {
-                    if let Some(name) = literal_at(bytes, self.at) {
-                        let start = self.at;
-                        self.at += name.len();
-                        return Some((start..self.at, name));
-                    }
-                    self.at += 1;
-                }
-                _ => self.at += 1,
-            }
-        }
-        None
-    }
-}
-
-/// Where the string ends that opens at `start`.
-fn string_end(bytes: &[u8], start: usize) -> usize {
-    let mut at = start + 1;
-    while let Some(byte) = bytes.get(at) {
-        match byte {
-            b'"' => return at + 1,
-            b'\\' => at += 2,
-            _ => at += 1,
-        }
-    }
-    bytes.len()
-}
-
-/// The literal at `start`, if it is not part of a longer word.
-fn literal_at(bytes: &[u8], start: usize) -> Option<&'static str> {
-    let in_word =
-        |byte: &u8| byte.is_ascii_alphanumeric() || b"_+-.$".contains(byte) || *byte > 127;
-    let before = start.checked_sub(1).and_then(|i| bytes.get(i));
-    let rest = bytes.get(start..)?;
-    let name = LITERALS.into_iter().find(|name| rest.starts_with(name.as_bytes()))?;
-    let joined = before.is_some_and(in_word) || rest.get(name.len()).is_some_and(in_word);
-    (!joined).then_some(name)
+    Ok(())
 }
 
 /// The error of a parse of `parsed`, told in terms of the original text.
@@ -156,23 +103,6 @@ fn offset_of(text: &str, line: usize, column: usize) -> usize {
     (before + column.saturating_sub(1)).min(text.len())
 }
 
-/// The byte of `text` that a byte of its rewritten form stands for.
-fn original_offset(text: &str, rewritten_offset: usize) -> usize {
-    let mut grown = 0;
-    for (range, name) in (Literals { text, at: 0 }) {
-        let start = range.start + grown;
-        if rewritten_offset < start {
-            break;
-        }
-        let byte_len = replacement(name).len();
-        if rewritten_offset < start + byte_len {
-            return range.start;
-        }
-        grown += byte_len - name.len();
-    }
-    rewritten_offset - grown
-}
-
 /// Line and column of a byte; both count from 1, and columns are characters.
 pub(super) fn position(text: &str, offset: usize) -> (usize, usize) {
     let mut end = offset.min(text.len());
@@ -184,73 +114,13 @@ pub(super) fn position(text: &str, offset: usize) -> (usize, usize) {
     (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
 }
 
-/// Walks a JSON value and notes the keys that an object has twice.
-struct Keys<'n>(&'n mut Vec<String>);
-
-impl<'de> DeserializeSeed<'de> for Keys<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Keys<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("any value")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let mut seen = BTreeSet::new();
-        while let Some(key) = map.next_key::<String>()? {
-            if seen.contains(&key) && self.0.len() < MAX_NOTES {
-                self.0.push(format!("duplicate key {}: the last one counts", Quoted(&key)));
-            }
-            seen.insert(key);
-            map.next_value_seed(Keys(&mut *self.0))?;
-        }
-        Ok(())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
-        while list.next_element_seed(Keys(&mut *self.0))?.is_some() {}
-        Ok(())
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_unit<E>(self) -> Result<(), E> {
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::path::Path;
 
     use serde_json::json;
 
-    use super::{Error, parse, parse_object, position, rewrite};
+    use super::{Error, parse, parse_object, position};
 
     const PATH: &str = "config.json";
 
@@ -267,20 +137,11 @@ mod tests {
             ("{\"a\":NaN}", json!({ "a": float("NaN") })),
             (r#"["NaN","\"Infinity",NaN]"#, json!(["NaN", "\"Infinity", float("NaN")])),
             (r#"["\\",Infinity]"#, json!(["\\", float("Infinity")])),
-            ("NaN", float("NaN")),
             ("[1000000000000000019884624838656]", json!([1e30])),
             ("{\r\n\"a\":\r\n-1}\r\n", json!({ "a": -1 })),
         ];
         for (text, value) in cases {
             assert_eq!(parse(Path::new(PATH), text).unwrap(), value, "{text}");
-        }
-    }
-
-    #[test]
-    fn only_whole_words_are_literals() {
-        for text in ["[Infinityx]", "[--Infinity]", "[-NaN]", "[xNaN]", "[NaN1]", "[+Infinity]"] {
-            assert_eq!(rewrite(text), None, "{text}");
-            assert!(fails(text).starts_with("config.json: line 1 column"), "{text}");
         }
     }
 
@@ -341,18 +202,9 @@ mod tests {
 
     #[test]
     fn the_last_duplicate_counts_and_is_noted() {
-        let text = r#"{"a": 1, "\u0061": NaN, "b": [{"c": 1, "c": 2}], "d": {"a": 0}, "a": 3}"#;
-        let (object, notes) = parse_object(Path::new(PATH), text).unwrap();
-        assert_eq!(object["a"], 3);
-        assert_eq!(object["b"], json!([{ "c": 2 }]));
-        let note = |key: &str| format!("duplicate key \"{key}\": the last one counts");
-        assert_eq!(notes, [note("a"), note("c"), note("a")]);
-    }
-
-    #[test]
-    fn notes_are_bounded() {
-        let text = format!("{{{}\"a\":1}}", "\"a\":1,".repeat(1000));
-        assert_eq!(parse_object(Path::new(PATH), &text).unwrap().1.len(), super::MAX_NOTES);
+        let (object, notes) = parse_object(Path::new(PATH), r#"{"a": 1, "a": NaN}"#).unwrap();
+        assert_eq!(object["a"], json!({ "__float__": "NaN" }));
+        assert_eq!(notes, ["duplicate key \"a\": the last one counts"]);
     }
 
     #[test]
@@ -375,6 +227,16 @@ mod tests {
             .unwrap()
             .join()
             .unwrap();
+    }
+
+    #[test]
+    fn texts_that_would_fill_the_memory_are_refused() {
+        let text = format!("[{}0]", "{\"\":0},".repeat(1_200_000));
+        let refused = parse(Path::new(PATH), &text);
+        assert!(matches!(refused, Err(Error::JsonTooDense { .. })), "{refused:?}");
+        assert!(
+            parse(Path::new(PATH), &text[..80]).is_err_and(|e| matches!(e, Error::Json { .. }))
+        );
     }
 
     #[test]

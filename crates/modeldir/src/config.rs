@@ -1,0 +1,296 @@
+//! `config.json`: what a loader or a server needs to know of a model's shape.
+
+mod read;
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::accessors::accessors;
+use crate::json;
+use crate::versions::newest_first;
+use crate::{Error, Result};
+
+/// What `config.json` says, with the raw JSON kept.
+///
+/// Every field is optional, and is found under any of the names that model families give it: at the
+/// top level first, then in the configuration of the language model (`text_config`,
+/// `language_config`, `llm_config`, `thinker_config.text_config`). `null` counts as absent. A field
+/// of the wrong type is absent as well, and [`notes`](Self::notes) tells of it. `params.json`, the
+/// form of Mistral's own releases, is read in the same way.
+///
+/// The configuration is a hint; dtypes and shapes of tensors are what the weight files say.
+///
+/// ```
+/// use modeldir::ModelConfig;
+///
+/// let json = br#"{"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "limit": Infinity}"#;
+/// let config = ModelConfig::from_json("config.json", json)?;
+/// assert_eq!(config.model_type(), Some("llama"));
+/// assert_eq!(config.head_dim(), Some(16));
+/// assert_eq!(config.num_key_value_heads(), Some(4));
+/// assert_eq!(config.number("/limit"), Some(f64::INFINITY));
+/// # Ok::<(), modeldir::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModelConfig {
+    model_type: Option<String>,
+    class_name: Option<String>,
+    architectures: Vec<String>,
+    dtype: Option<String>,
+    hidden_size: Option<usize>,
+    num_hidden_layers: Option<usize>,
+    num_attention_heads: Option<usize>,
+    num_key_value_heads: Option<usize>,
+    head_dim: Option<usize>,
+    intermediate_size: Option<usize>,
+    vocab_size: Option<usize>,
+    max_position_embeddings: Option<usize>,
+    sliding_window: Option<usize>,
+    rope_theta: Option<f64>,
+    num_experts: Option<usize>,
+    num_experts_per_tok: Option<usize>,
+    n_shared_experts: Option<usize>,
+    moe_intermediate_size: Option<usize>,
+    first_k_dense_replace: Option<usize>,
+    num_nextn_predict_layers: Option<usize>,
+    tie_word_embeddings: Option<bool>,
+    bos_token_ids: Vec<u32>,
+    eos_token_ids: Vec<u32>,
+    pad_token_ids: Vec<u32>,
+    transformers_weights: Option<String>,
+    has_auto_map: bool,
+    raw: Value,
+    notes: Vec<String>,
+}
+
+impl ModelConfig {
+    /// Parses the bytes of a `config.json` or `params.json`; errors and nothing else use `path`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Json`] and its neighbours where the bytes are not a JSON object.
+    pub fn from_json(path: impl AsRef<Path>, bytes: &[u8]) -> Result<Self> {
+        let path = path.as_ref();
+        Self::parse(path, json::text(path, bytes)?)
+    }
+
+    /// Reads and parses a file of at most 64 MiB.
+    ///
+    /// # Errors
+    ///
+    /// As [`from_json`](Self::from_json), and [`Error::File`] where the file cannot be read.
+    pub fn from_file(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        Self::parse(path, &json::read(path, json::DEFAULT_MAX_BYTES)?)
+    }
+
+    /// Reads the configuration of a directory: `config.json`, or a version of it that
+    /// `configuration_files` in it names; without one, `params.json`.
+    #[cfg_attr(not(test), expect(dead_code, reason = "`ModelDir` is not there yet"))]
+    pub(crate) fn in_directory(directory: &Path, max_bytes: u64) -> Result<Self> {
+        let read = |name: &str| {
+            let path = directory.join(name);
+            let text = json::read_if_there(&path, max_bytes)?;
+            text.map(|text| Self::parse(&path, &text)).transpose()
+        };
+        if let Some(config) = read("config.json")? {
+            for name in newest_first(config.raw.get("configuration_files"), "config") {
+                if let Some(version) = read(name)? {
+                    return Ok(version);
+                }
+            }
+            return Ok(config);
+        }
+        let no_file = || Error::NoFile { path: directory.to_owned(), what: "config.json" };
+        read("params.json")?.ok_or_else(no_file)
+    }
+
+    fn parse(path: &Path, text: &str) -> Result<Self> {
+        let (object, notes) = json::parse_object(path, text)?;
+        Ok(read::config(object, notes))
+    }
+
+    /// The model family, such as `llama`; of the whole model, never of a part of it.
+    #[must_use]
+    pub fn model_type(&self) -> Option<&str> {
+        self.model_type.as_deref()
+    }
+
+    /// The class of a diffusers component (`_class_name`), such as `FluxTransformer2DModel`.
+    #[must_use]
+    pub fn class_name(&self) -> Option<&str> {
+        self.class_name.as_deref()
+    }
+
+    /// The classes of transformers that the model was saved from.
+    #[must_use]
+    pub fn architectures(&self) -> &[String] {
+        &self.architectures
+    }
+
+    /// The dtype that the model is meant to run in, such as `bfloat16`; the weights may have others.
+    ///
+    /// Read from `dtype` and `torch_dtype`; `auto` is none.
+    #[must_use]
+    pub fn dtype(&self) -> Option<&str> {
+        self.dtype.as_deref()
+    }
+
+    /// The ids that begin a text; mostly one.
+    #[must_use]
+    pub fn bos_token_ids(&self) -> &[u32] {
+        &self.bos_token_ids
+    }
+
+    /// The ids that end a text. Those of `generation_config.json` count before them.
+    #[must_use]
+    pub fn eos_token_ids(&self) -> &[u32] {
+        &self.eos_token_ids
+    }
+
+    /// The ids that fill a batch; mostly one.
+    #[must_use]
+    pub fn pad_token_ids(&self) -> &[u32] {
+        &self.pad_token_ids
+    }
+
+    /// The weight file or index that the configuration names in place of the usual ones.
+    ///
+    /// This is the text of the file: it has not been checked to stay in the directory.
+    #[must_use]
+    pub fn transformers_weights(&self) -> Option<&str> {
+        self.transformers_weights.as_deref()
+    }
+
+    /// The number at a JSON pointer such as `/rope_scaling/factor`, infinities and NaN included.
+    #[must_use]
+    pub fn number(&self, pointer: &str) -> Option<f64> {
+        json::float(self.raw.pointer(pointer)?)
+    }
+
+    /// The whole file as JSON.
+    ///
+    /// `NaN`, `Infinity` and `-Infinity`, which JSON lacks, are objects such as
+    /// `{"__float__": "NaN"}`, as transformers writes them; [`number`](Self::number) reads them.
+    #[must_use]
+    pub fn raw(&self) -> &Value {
+        &self.raw
+    }
+
+    /// What was odd: fields of the wrong type, keys given twice.
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+}
+
+accessors! { ModelConfig {
+    /// The width of the residual stream: `hidden_size`, `n_embd`, `d_model`, `dim`.
+    hidden_size: Option<usize>,
+    /// The number of layers, without those of [`num_nextn_predict_layers`](Self::num_nextn_predict_layers).
+    num_hidden_layers: Option<usize>,
+    /// The number of query heads.
+    num_attention_heads: Option<usize>,
+    /// The number of key and value heads.
+    ///
+    /// Without a field for it: 1 where `multi_query` says so, else the number of query heads. None
+    /// where it differs from layer to layer (`block_configs`).
+    num_key_value_heads: Option<usize>,
+    /// The width of a head.
+    ///
+    /// Without a field for it: width by query heads, if that is whole. None for multi-head latent
+    /// attention (`kv_lora_rank`), the heads of which have several widths.
+    head_dim: Option<usize>,
+    /// The inner width of the dense feed-forward layers.
+    intermediate_size: Option<usize>,
+    /// The number of tokens, padding of the embedding included where the file gives only that.
+    vocab_size: Option<usize>,
+    /// The longest context in tokens.
+    max_position_embeddings: Option<usize>,
+    /// How many tokens back attention reaches; None where `use_sliding_window` is false.
+    sliding_window: Option<usize>,
+    /// The base of the rotary embedding; of full attention where kinds of attention have their own.
+    rope_theta: Option<f64>,
+    /// The number of routed experts of a layer: `num_local_experts`, `num_experts`, `n_routed_experts`.
+    num_experts: Option<usize>,
+    /// How many of the experts a token is sent to.
+    num_experts_per_tok: Option<usize>,
+    /// The number of experts that every token is sent to.
+    n_shared_experts: Option<usize>,
+    /// The inner width of an expert, where it is not [`intermediate_size`](Self::intermediate_size).
+    moe_intermediate_size: Option<usize>,
+    /// How many of the first layers have no experts.
+    first_k_dense_replace: Option<usize>,
+    /// The number of extra layers that predict several tokens ahead.
+    num_nextn_predict_layers: Option<usize>,
+    /// Whether the output head is the input embedding; families differ in what absence means.
+    tie_word_embeddings: Option<bool>,
+    /// Whether the configuration names code of its own (`auto_map`). Nothing here runs it.
+    has_auto_map: bool,
+} }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::ModelConfig;
+    use crate::Error;
+
+    const MAX: u64 = 1 << 20;
+
+    #[test]
+    fn a_wrong_type_is_a_note_and_the_rest_is_read() {
+        let json =
+            br#"{"hidden_size": "8", "architectures": "A", "vocab_size": 10, "vocab_size": 9}"#;
+        let config = ModelConfig::from_json("config.json", json).unwrap();
+        assert_eq!((config.hidden_size(), config.vocab_size()), (None, Some(9)));
+        assert_eq!(
+            config.notes(),
+            [
+                "duplicate key \"vocab_size\": the last one counts",
+                "architectures: expected a list of strings, found a string",
+                "hidden_size: expected a whole number, found a string",
+            ]
+        );
+    }
+
+    #[test]
+    fn numbers_that_json_lacks_are_read_by_pointer() {
+        let json = br#"{"a": [0.0, Infinity], "b": {"__float__": "NaN"}, "c": 1e30, "d": "x"}"#;
+        let config = ModelConfig::from_json("config.json", json).unwrap();
+        assert_eq!(config.number("/a/0"), Some(0.0));
+        assert_eq!(config.number("/a/1"), Some(f64::INFINITY));
+        assert!(config.number("/b").unwrap().is_nan());
+        assert_eq!(config.number("/d"), None);
+    }
+
+    #[test]
+    fn a_directory_has_config_json_or_params_json_or_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let read = || ModelConfig::in_directory(dir.path(), MAX);
+        let put = |name, text| fs::write(dir.path().join(name), text).unwrap();
+        assert!(matches!(read(), Err(Error::NoFile { what: "config.json", .. })));
+        put("params.json", r#"{"dim": 8}"#);
+        assert_eq!(read().unwrap().hidden_size(), Some(8));
+        put("config.json", "{");
+        assert!(matches!(read(), Err(Error::Json { .. })));
+        put("config.json", r#"{"hidden_size": 16}"#);
+        assert_eq!(read().unwrap().hidden_size(), Some(16));
+    }
+
+    #[test]
+    fn the_newest_version_that_config_json_names_counts() {
+        let dir = tempfile::tempdir().unwrap();
+        let put = |name, text| fs::write(dir.path().join(name), text).unwrap();
+        let names =
+            r#"{"vocab_size": 1, "configuration_files": ["config.4.9.json", "config.4.10.json"]}"#;
+        put("config.json", names);
+        let vocab_size = || ModelConfig::in_directory(dir.path(), MAX).unwrap().vocab_size();
+        assert_eq!(vocab_size(), Some(1));
+        put("config.4.9.json", r#"{"vocab_size": 9}"#);
+        assert_eq!(vocab_size(), Some(9));
+        put("config.4.10.json", r#"{"vocab_size": 10}"#);
+        assert_eq!(vocab_size(), Some(10));
+    }
+}

@@ -1,0 +1,117 @@
+//! The non-finite numbers that Python writes as bare words, and where they stand in a text.
+
+use std::ops::Range;
+
+/// The literals that Python's `json` writes and JSON does not have; the longest comes first.
+const LITERALS: [&str; 3] = ["-Infinity", "Infinity", "NaN"];
+
+/// The text with each non-finite literal as an object, as transformers 5 writes them.
+pub(super) fn rewrite(text: &str) -> Option<String> {
+    let mut literals = Literals { text, at: 0 }.peekable();
+    literals.peek()?;
+    let mut rewritten = String::with_capacity(text.len());
+    let mut copied = 0;
+    for (range, name) in literals {
+        rewritten.push_str(&text[copied..range.start]);
+        rewritten.push_str(&replacement(name));
+        copied = range.end;
+    }
+    rewritten.push_str(&text[copied..]);
+    Some(rewritten)
+}
+
+/// What stands for a non-finite literal.
+fn replacement(name: &str) -> String {
+    format!(r#"{{"__float__":"{name}"}}"#)
+}
+
+/// Iterates over the non-finite literals of a JSON text that stand outside its strings.
+struct Literals<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl Iterator for Literals<'_> {
+    type Item = (Range<usize>, &'static str);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let bytes = self.text.as_bytes();
+        while let Some(byte) = bytes.get(self.at) {
+            match byte {
+                b'"' => self.at = string_end(bytes, self.at),
+                b'-' | b'I' | b'N' => {
+                    if let Some(name) = literal_at(bytes, self.at) {
+                        let start = self.at;
+                        self.at += name.len();
+                        return Some((start..self.at, name));
+                    }
+                    self.at += 1;
+                }
+                _ => self.at += 1,
+            }
+        }
+        None
+    }
+}
+
+/// Where the string ends that opens at `start`.
+fn string_end(bytes: &[u8], start: usize) -> usize {
+    let mut at = start + 1;
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'"' => return at + 1,
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+    bytes.len()
+}
+
+/// The literal at `start`, if it is not part of a longer word.
+fn literal_at(bytes: &[u8], start: usize) -> Option<&'static str> {
+    let in_word =
+        |byte: &u8| byte.is_ascii_alphanumeric() || b"_+-.$".contains(byte) || *byte > 127;
+    let before = start.checked_sub(1).and_then(|i| bytes.get(i));
+    let rest = bytes.get(start..)?;
+    let name = LITERALS.into_iter().find(|name| rest.starts_with(name.as_bytes()))?;
+    let joined = before.is_some_and(in_word) || rest.get(name.len()).is_some_and(in_word);
+    (!joined).then_some(name)
+}
+
+/// The byte of `text` that a byte of its rewritten form stands for.
+pub(super) fn original_offset(text: &str, rewritten_offset: usize) -> usize {
+    let mut grown = 0;
+    for (range, name) in (Literals { text, at: 0 }) {
+        let start = range.start + grown;
+        if rewritten_offset < start {
+            break;
+        }
+        let byte_len = replacement(name).len();
+        if rewritten_offset < start + byte_len {
+            return range.start;
+        }
+        grown += byte_len - name.len();
+    }
+    rewritten_offset - grown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{original_offset, rewrite};
+
+    #[test]
+    fn only_whole_words_are_literals() {
+        for text in ["[Infinityx]", "[--Infinity]", "[-NaN]", "[xNaN]", "[NaN1]", "[+Infinity]"] {
+            assert_eq!(rewrite(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn offsets_lead_back_to_the_text() {
+        let text = "[NaN, 1, -Infinity]";
+        let rewritten = rewrite(text).unwrap();
+        for (part, offset) in [("[", 0), ("{", 1), ("NaN", 1), (", 1", 4), ("1, {", 6), ("]", 18)] {
+            assert_eq!(original_offset(text, rewritten.find(part).unwrap()), offset, "{part}");
+        }
+    }
+}
