@@ -1,0 +1,239 @@
+//! Chat templates: how a conversation becomes text, from whichever file says so.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::Value;
+use tensorfile::Lookalike;
+
+use crate::{Error, FileRole, Result, TokenizerFiles, json};
+
+/// The name of the template that is used when a request names none.
+const DEFAULT: &str = "default";
+
+/// A template that turns a conversation into text, in the Jinja language.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ChatTemplate {
+    /// What the template is for: `default`, or a name such as `tool_use`.
+    pub name: String,
+    /// The template itself.
+    pub text: String,
+    /// The file that it was read from.
+    pub path: PathBuf,
+}
+
+/// Reads the templates from the first of the places that has any.
+pub(crate) fn read(
+    directory: &Path,
+    files: &TokenizerFiles,
+    max_bytes: u64,
+) -> Result<Vec<ChatTemplate>> {
+    let templates = from_own_files(directory, files, max_bytes)?;
+    if !templates.is_empty() {
+        return Ok(templates);
+    }
+    for role in [FileRole::TokenizerConfig, FileRole::ChatTemplateJson] {
+        let Some(path) = files.path(role) else { continue };
+        let templates = from_json(path, files.read(role)?.get("chat_template"))?;
+        if !templates.is_empty() {
+            return Ok(templates);
+        }
+    }
+    Ok(Vec::new())
+}
+
+/// The templates that have files of their own.
+fn from_own_files(
+    directory: &Path,
+    files: &TokenizerFiles,
+    max_bytes: u64,
+) -> Result<Vec<ChatTemplate>> {
+    let main = files.path(FileRole::ChatTemplate);
+    let others = jinja_files(&directory.join("additional_chat_templates"))?;
+    let stem = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let main_again = main.and_then(|_| others.iter().find(|path| stem(path) == DEFAULT));
+    let other = main.is_none().then(|| others.first()).flatten();
+    let rival = main.or_else(|| files.path(FileRole::ChatTemplateJson));
+    if let (Some(rival), Some(other)) = (rival, main_again.or(other)) {
+        return Err(Error::Ambiguous {
+            path: directory.to_owned(),
+            reason: "two chat templates, and nothing says which is meant",
+            candidates: vec![rival.to_owned(), other.clone()],
+        });
+    }
+    let main = main.map(|path| (DEFAULT.to_owned(), path.to_owned()));
+    let named = main.into_iter().chain(others.into_iter().map(|path| (stem(&path), path)));
+    let mut templates = BTreeMap::new();
+    for (name, path) in named {
+        let text = json::read(&path, max_bytes)?;
+        check(&path, &text)?;
+        templates.insert(name, (text, path));
+    }
+    Ok(default_first(templates))
+}
+
+/// The templates under `chat_template` of a JSON file.
+fn from_json(path: &Path, value: Option<&Value>) -> Result<Vec<ChatTemplate>> {
+    let named: Option<Vec<(&str, &str)>> = match value {
+        None | Some(Value::Null) => return Ok(Vec::new()),
+        Some(Value::String(text)) => Some(vec![(DEFAULT, text.as_str())]),
+        Some(Value::Array(list)) => list
+            .iter()
+            .map(|item| Some((item.get("name")?.as_str()?, item.get("template")?.as_str()?)))
+            .collect(),
+        Some(Value::Object(map)) => {
+            map.iter().map(|(name, text)| Some((name.as_str(), text.as_str()?))).collect()
+        }
+        Some(_) => None,
+    };
+    let Some(named) = named else {
+        return Err(Error::FieldType {
+            path: path.to_owned(),
+            field: "chat_template",
+            expected: "a template or a list of objects with name and template",
+            found: value.map(json::kind).unwrap_or_default().into(),
+        });
+    };
+    let owned = |(name, text): (&str, &str)| (name.to_owned(), (text.to_owned(), path.to_owned()));
+    Ok(default_first(named.into_iter().map(owned).collect()))
+}
+
+/// The files of a folder that end in `.jinja`, in the order of their names; none without the folder.
+fn jinja_files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let error = |source| Error::Io {
+        path: folder.to_owned(),
+        action: "list the folder",
+        source: Arc::new(source),
+    };
+    let entries = match fs::read_dir(folder) {
+        Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(Vec::new());
+        }
+        entries => entries.map_err(error)?,
+    };
+    let mut files = Vec::new();
+    for entry in entries {
+        let name = entry.map_err(error)?.file_name();
+        let shown = name.to_string_lossy();
+        if shown.ends_with(".jinja") && !shown.starts_with('.') {
+            files.push(folder.join(&name));
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// Refuses the pages that servers send in place of a file.
+fn check(path: &Path, text: &str) -> Result<()> {
+    let start: String = text.trim_start().chars().take(60).collect();
+    let lower = start.to_ascii_lowercase();
+    let looks_like = if lower.starts_with("<!doctype html") || lower.starts_with("<html") {
+        Lookalike::Html
+    } else if ["404: not found", "entry not found"].contains(&lower.trim_end()) {
+        Lookalike::Text
+    } else {
+        return Ok(());
+    };
+    let start = start.trim_end().into();
+    Err(Error::NotATemplate { path: path.to_owned(), looks_like, start })
+}
+
+/// The templates as a list, that named `default` first.
+fn default_first(mut templates: BTreeMap<String, (String, PathBuf)>) -> Vec<ChatTemplate> {
+    let default = templates.remove_entry(DEFAULT);
+    let all = default.into_iter().chain(templates);
+    all.map(|(name, (text, path))| ChatTemplate { name, text, path }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use crate::{Error, Result, TokenizerFiles};
+
+    /// Name and text of a file.
+    type File<'a> = (&'a str, &'a str);
+
+    /// Writes these files, and shows the templates read as `name=text@file`.
+    fn templates(files: &[File<'_>]) -> Result<Vec<String>> {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            let path = dir.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let names: Vec<&str> = files.iter().map(|(name, _)| *name).collect();
+        let templates = TokenizerFiles::from_names(dir.path(), &names).chat_templates()?;
+        let file = |path: &Path| path.file_name().unwrap().to_string_lossy().into_owned();
+        let shown = templates.iter().map(|t| format!("{}={}@{}", t.name, t.text, file(&t.path)));
+        Ok(shown.collect())
+    }
+
+    const JINJA: File<'static> = ("chat_template.jinja", "J");
+    const TOOLS: File<'static> = ("additional_chat_templates/tool_use.jinja", "T");
+    const STRING: File<'static> = ("tokenizer_config.json", r#"{"chat_template": "S"}"#);
+    const LEGACY: File<'static> = ("chat_template.json", r#"{"chat_template": "L"}"#);
+
+    #[test]
+    fn places_have_an_order() {
+        let list = r#"{"chat_template": [{"name": "a", "template": "A"}, {"name": "default", "template": "D"}]}"#;
+        let list = ("tokenizer_config.json", list);
+        let null = ("tokenizer_config.json", r#"{"chat_template": null}"#);
+        let cases: [(&[File<'_>], &[&str]); 8] = [
+            (&[JINJA, STRING, LEGACY], &["default=J@chat_template.jinja"]),
+            (
+                &[JINJA, TOOLS, LEGACY],
+                &["default=J@chat_template.jinja", "tool_use=T@tool_use.jinja"],
+            ),
+            (&[TOOLS, STRING], &["tool_use=T@tool_use.jinja"]),
+            (&[STRING, LEGACY], &["default=S@tokenizer_config.json"]),
+            (&[list], &["default=D@tokenizer_config.json", "a=A@tokenizer_config.json"]),
+            (&[null, LEGACY], &["default=L@chat_template.json"]),
+            (&[null], &[]),
+            (&[], &[]),
+        ];
+        for (files, expected) in cases {
+            assert_eq!(templates(files).unwrap(), expected, "{files:?}");
+        }
+    }
+
+    #[test]
+    fn two_without_an_order_are_refused() {
+        let again = ("additional_chat_templates/default.jinja", "D");
+        for files in [&[TOOLS, LEGACY], &[JINJA, again]] {
+            assert!(matches!(templates(files), Err(Error::Ambiguous { .. })), "{files:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_template_is_refused_by_name() {
+        let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n";
+        let cases = [
+            (("chat_template.jinja", ""), "chat_template.jinja: empty file"),
+            (("chat_template.jinja", pointer), "chat_template.jinja: is a Git LFS pointer"),
+            (("chat_template.jinja", "404: Not Found"), "not a chat template: it looks like text"),
+            (("chat_template.jinja", "<!DOCTYPE html>"), "it looks like a web page"),
+            (("tokenizer_config.json", "{"), "tokenizer_config.json: line 1 column 1: EOF"),
+            (
+                ("chat_template.json", r#"{"chat_template": 1}"#),
+                "chat_template.json: chat_template: expected",
+            ),
+            (("chat_template.json", r#"{"chat_template": [{"name": "a"}]}"#), "found a list"),
+        ];
+        for (file, message) in cases {
+            let error = templates(&[file]).unwrap_err().to_string();
+            assert!(error.contains(message), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_template_may_start_with_a_tag() {
+        let file = ("chat_template.jinja", "<|im_start|>{{ x }}");
+        assert_eq!(templates(&[file]).unwrap().len(), 1);
+    }
+}

@@ -1,0 +1,198 @@
+//! The files beside the weights: what each is for, and the names it may have.
+
+use std::fmt;
+
+/// What a file beside the weights is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum FileRole {
+    /// The whole tokenizer as JSON: `tokenizer.json`, or a version of it that
+    /// `fast_tokenizer_files` in the tokenizer's configuration names.
+    Tokenizer,
+    /// The tokenizer's configuration.
+    TokenizerConfig,
+    /// The special tokens by their use.
+    SpecialTokensMap,
+    /// The tokens added to the vocabulary.
+    AddedTokens,
+    /// A vocabulary as JSON, mostly with [`Merges`](Self::Merges) beside it.
+    VocabJson,
+    /// The merges of a byte-pair vocabulary.
+    Merges,
+    /// A vocabulary of one token a line.
+    VocabText,
+    /// A sentencepiece model.
+    SentencePiece,
+    /// The tokenizer of Mistral's own releases.
+    Tekken,
+    /// A tiktoken vocabulary.
+    Tiktoken,
+    /// The chat template.
+    ChatTemplate,
+    /// The chat template in the form that processors had before.
+    ChatTemplateJson,
+    /// How images or sounds are prepared.
+    Preprocessor,
+    /// How the parts of an input are put together.
+    Processor,
+    /// How videos are prepared.
+    VideoPreprocessor,
+    /// The model that makes tokens of sounds.
+    AudioTokenizer,
+    /// The modules of a sentence-transformers model.
+    Modules,
+    /// The configuration of a sentence-transformers model.
+    SentenceTransformers,
+    /// The configuration of the transformer module of a sentence-transformers model.
+    SentenceBert,
+}
+
+impl FileRole {
+    /// Every role, in the order of the variants.
+    pub const ALL: [Self; 19] = [
+        Self::Tokenizer,
+        Self::TokenizerConfig,
+        Self::SpecialTokensMap,
+        Self::AddedTokens,
+        Self::VocabJson,
+        Self::Merges,
+        Self::VocabText,
+        Self::SentencePiece,
+        Self::Tekken,
+        Self::Tiktoken,
+        Self::ChatTemplate,
+        Self::ChatTemplateJson,
+        Self::Preprocessor,
+        Self::Processor,
+        Self::VideoPreprocessor,
+        Self::AudioTokenizer,
+        Self::Modules,
+        Self::SentenceTransformers,
+        Self::SentenceBert,
+    ];
+
+    /// The names that a file of this role may have; the first that is there counts.
+    ///
+    /// The tokenizer may have versioned names too, sentencepiece models `tokenizer.model.vN`, and
+    /// tiktoken vocabularies any name that ends in `.tiktoken`.
+    #[must_use]
+    pub const fn names(self) -> &'static [&'static str] {
+        match self {
+            Self::Tokenizer => &["tokenizer.json"],
+            Self::TokenizerConfig => &["tokenizer_config.json"],
+            Self::SpecialTokensMap => &["special_tokens_map.json"],
+            Self::AddedTokens => &["added_tokens.json"],
+            Self::VocabJson => &["vocab.json"],
+            Self::Merges => &["merges.txt"],
+            Self::VocabText => &["vocab.txt"],
+            Self::SentencePiece => &[
+                "spiece.model",
+                "tokenizer.model",
+                "sentencepiece.bpe.model",
+                "sentencepiece.model",
+                "source.spm",
+            ],
+            Self::Tekken => &["tekken.json"],
+            Self::Tiktoken => &["tiktoken.model", "qwen.tiktoken"],
+            Self::ChatTemplate => &["chat_template.jinja"],
+            Self::ChatTemplateJson => &["chat_template.json"],
+            Self::Preprocessor => &["preprocessor_config.json"],
+            Self::Processor => &["processor_config.json"],
+            Self::VideoPreprocessor => &["video_preprocessor_config.json"],
+            Self::AudioTokenizer => &["audio_tokenizer_config.json"],
+            Self::Modules => &["modules.json"],
+            Self::SentenceTransformers => &["config_sentence_transformers.json"],
+            Self::SentenceBert => &[
+                "sentence_bert_config.json",
+                "sentence_roberta_config.json",
+                "sentence_distilbert_config.json",
+                "sentence_camembert_config.json",
+                "sentence_albert_config.json",
+                "sentence_xlm-roberta_config.json",
+                "sentence_xlnet_config.json",
+            ],
+        }
+    }
+
+    /// The first of these names that has this role.
+    pub(crate) fn find<'n>(self, names: &[&'n str]) -> Option<&'n str> {
+        let listed = |name: &&str| names.iter().copied().find(|listed| listed == name);
+        self.names().iter().find_map(listed).or_else(|| self.find_pattern(names))
+    }
+
+    /// The first name that has this role by its form.
+    fn find_pattern<'n>(self, names: &[&'n str]) -> Option<&'n str> {
+        let names = names.iter().copied().filter(|name| !name.starts_with('.'));
+        match self {
+            Self::SentencePiece => names
+                .filter_map(|name| Some((mistral_version(name)?, name)))
+                .max()
+                .map(|(_, name)| name),
+            Self::Tiktoken => names.filter(|name| name.ends_with(".tiktoken")).min(),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for FileRole {
+    /// Writes the first of the role's names, such as `tokenizer.json`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.names()[0])
+    }
+}
+
+/// The version in a name such as `tokenizer.model.v3` or `tokenizer.model.v7m1`.
+fn mistral_version(name: &str) -> Option<u32> {
+    let version = name.strip_prefix("tokenizer.model.v")?;
+    let digits = version.find(|c: char| !c.is_ascii_digit()).unwrap_or(version.len());
+    version.get(..digits)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::FileRole;
+
+    #[test]
+    fn every_role_is_listed_once_and_in_order() {
+        assert!(FileRole::ALL.windows(2).all(|pair| pair[0] < pair[1]));
+        assert_eq!(FileRole::SentenceBert as usize + 1, FileRole::ALL.len());
+    }
+
+    #[test]
+    fn the_first_name_of_a_role_counts() {
+        let cases: [(FileRole, &[&str], Option<&str>); 9] = [
+            (FileRole::Tokenizer, &["config.json", "tokenizer.json"], Some("tokenizer.json")),
+            (FileRole::Tokenizer, &["tokenizer.4.0.json", "Tokenizer.json"], None),
+            (FileRole::SentencePiece, &["spiece.model", "tokenizer.model"], Some("spiece.model")),
+            (
+                FileRole::SentencePiece,
+                &["tokenizer.model", "tokenizer.model.v3"],
+                Some("tokenizer.model"),
+            ),
+            (
+                FileRole::SentencePiece,
+                &["tokenizer.model.v10", "tokenizer.model.v3"],
+                Some("tokenizer.model.v10"),
+            ),
+            (
+                FileRole::SentencePiece,
+                &["tokenizer.model.v7m1", "tokenizer.model.vx"],
+                Some("tokenizer.model.v7m1"),
+            ),
+            (FileRole::Tiktoken, &["a.tiktoken", "qwen.tiktoken"], Some("qwen.tiktoken")),
+            (
+                FileRole::Tiktoken,
+                &["._a.tiktoken", "multilingual.tiktoken"],
+                Some("multilingual.tiktoken"),
+            ),
+            (
+                FileRole::SentenceBert,
+                &["sentence_xlnet_config.json"],
+                Some("sentence_xlnet_config.json"),
+            ),
+        ];
+        for (role, names, found) in cases {
+            assert_eq!(role.find(names), found, "{role:?} in {names:?}");
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! The files beside the weights by their roles, parsed only when a call asks for it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::versions::{newest_first, version};
+use crate::{ChatTemplate, Error, FileRole, Result, chat_template, json};
+
+/// The roles that hold a whole vocabulary, in the order in which one is chosen.
+const VOCABULARIES: [FileRole; 6] = [
+    FileRole::Tokenizer,
+    FileRole::Tekken,
+    FileRole::SentencePiece,
+    FileRole::Tiktoken,
+    FileRole::VocabJson,
+    FileRole::VocabText,
+];
+
+/// The tokenizer, processor and chat template files of a directory, by their roles.
+///
+/// Finding them looks at names only. A file is read when a method asks for its content, so that a
+/// broken one stops nothing else.
+///
+/// ```
+/// use modeldir::{FileRole, TokenizerFiles};
+///
+/// let names = ["config.json", "merges.txt", "tokenizer_config.json", "vocab.json"];
+/// let files = TokenizerFiles::from_names("models/gpt2", &names);
+/// assert_eq!(files.path(FileRole::Tokenizer), None);
+/// let (role, path) = files.vocabulary().expect("there is one");
+/// assert_eq!(role, FileRole::VocabJson);
+/// assert!(path.ends_with("models/gpt2/vocab.json"));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TokenizerFiles {
+    directory: PathBuf,
+    paths: BTreeMap<FileRole, PathBuf>,
+    max_bytes: u64,
+}
+
+impl TokenizerFiles {
+    /// Finds the roles of the files of these names in a directory.
+    ///
+    /// This reads a file in one case only: where there is a versioned name such as
+    /// `tokenizer.4.0.json`, the tokenizer's configuration is asked whether it counts.
+    pub fn from_names(directory: impl Into<PathBuf>, names: &[impl AsRef<str>]) -> Self {
+        Self::with_max_bytes(directory.into(), names, json::DEFAULT_MAX_BYTES)
+    }
+
+    /// As [`from_names`](Self::from_names), for JSON files of at most `max_bytes` bytes.
+    pub(crate) fn with_max_bytes(
+        directory: PathBuf,
+        names: &[impl AsRef<str>],
+        max_bytes: u64,
+    ) -> Self {
+        let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+        let found = |role: FileRole| Some((role, directory.join(role.find(&names)?)));
+        let paths = FileRole::ALL.into_iter().filter_map(found).collect();
+        let mut files = Self { directory, paths, max_bytes };
+        if let Some(name) = files.versioned_tokenizer(&names) {
+            files.paths.insert(FileRole::Tokenizer, files.directory.join(name));
+        }
+        files
+    }
+
+    /// The path of the file of a role, if there is one.
+    #[must_use]
+    pub fn path(&self, role: FileRole) -> Option<&Path> {
+        self.paths.get(&role).map(PathBuf::as_path)
+    }
+
+    /// The files that there are, in the order of [`FileRole::ALL`].
+    pub fn iter(&self) -> impl Iterator<Item = (FileRole, &Path)> {
+        self.paths.iter().map(|(role, path)| (*role, path.as_path()))
+    }
+
+    /// The file that defines the tokenizer, and what kind it is.
+    ///
+    /// The first that is there of `tokenizer.json`, `tekken.json`, sentencepiece, tiktoken,
+    /// `vocab.json` (with `merges.txt`) and `vocab.txt`.
+    #[must_use]
+    pub fn vocabulary(&self) -> Option<(FileRole, &Path)> {
+        VOCABULARIES.into_iter().find_map(|role| Some((role, self.path(role)?)))
+    }
+
+    /// Reads the whole tokenizer (`tokenizer.json`).
+    ///
+    /// # Errors
+    ///
+    /// As [`read`](Self::read).
+    pub fn json(&self) -> Result<Value> {
+        self.read(FileRole::Tokenizer)
+    }
+
+    /// Reads the tokenizer's configuration (`tokenizer_config.json`).
+    ///
+    /// # Errors
+    ///
+    /// As [`read`](Self::read).
+    pub fn tokenizer_config(&self) -> Result<Value> {
+        self.read(FileRole::TokenizerConfig)
+    }
+
+    /// Reads the JSON file of a role.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoFile`] where there is none, else an error that names the file: [`Error::File`]
+    /// where it cannot be read, is empty or is a Git LFS pointer, [`Error::Json`] and
+    /// [`Error::NotJson`] where it does not hold JSON.
+    pub fn read(&self, role: FileRole) -> Result<Value> {
+        let path = self.existing(role)?;
+        json::parse(path, &json::read(path, self.max_bytes)?)
+    }
+
+    /// Succeeds where the file of a role is there, has bytes and is no Git LFS pointer.
+    ///
+    /// This is for files that another library reads, such as sentencepiece models.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoFile`] where there is none, else [`Error::File`].
+    pub fn check(&self, role: FileRole) -> Result<()> {
+        json::check_is_there(self.existing(role)?)
+    }
+
+    /// Reads the chat templates: the one named `default` first, the others by name. There may be none.
+    ///
+    /// Files of their own (`chat_template.jinja`, `additional_chat_templates/*.jinja`) count before
+    /// `chat_template` in the tokenizer's configuration, and that before `chat_template.json`.
+    ///
+    /// # Errors
+    ///
+    /// An error that names the file where one cannot be read or holds no template, and
+    /// [`Error::Ambiguous`] where nothing says which of two is meant.
+    pub fn chat_templates(&self) -> Result<Vec<ChatTemplate>> {
+        chat_template::read(&self.directory, self, self.max_bytes)
+    }
+
+    fn existing(&self, role: FileRole) -> Result<&Path> {
+        let what = role.names()[0];
+        self.path(role).ok_or_else(|| Error::NoFile { path: self.directory.clone(), what })
+    }
+
+    /// The newest versioned tokenizer file that is there and that the configuration names.
+    fn versioned_tokenizer<'n>(&self, names: &[&'n str]) -> Option<&'n str> {
+        names.iter().find(|name| version(name, "tokenizer").is_some())?;
+        // A broken configuration is told of by the call that asks for it.
+        let config = self.tokenizer_config().ok()?;
+        let newest = newest_first(config.get("fast_tokenizer_files"), "tokenizer");
+        newest.iter().find_map(|name| names.iter().copied().find(|listed| listed == name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use serde_json::json;
+
+    use super::TokenizerFiles;
+    use crate::{Error, FileRole};
+
+    #[test]
+    fn the_vocabulary_is_chosen_by_kind() {
+        let cases: [(&[&str], Option<FileRole>); 7] = [
+            (&["tokenizer.json", "tokenizer.model", "vocab.json"], Some(FileRole::Tokenizer)),
+            (&["tekken.json", "tokenizer.model.v3"], Some(FileRole::Tekken)),
+            (&["spiece.model", "vocab.txt"], Some(FileRole::SentencePiece)),
+            (&["qwen.tiktoken", "tokenizer_config.json"], Some(FileRole::Tiktoken)),
+            (&["merges.txt", "vocab.json"], Some(FileRole::VocabJson)),
+            (&["vocab.txt"], Some(FileRole::VocabText)),
+            (&["tokenizer_config.json", "merges.txt"], None),
+        ];
+        for (names, role) in cases {
+            let files = TokenizerFiles::from_names("m", names);
+            assert_eq!(files.vocabulary().map(|(role, _)| role), role, "{names:?}");
+        }
+    }
+
+    #[test]
+    fn files_are_listed_in_the_order_of_roles() {
+        let names = ["vocab.txt", "modules.json", "tokenizer.json", "._tokenizer.json"];
+        let files = TokenizerFiles::from_names("m", &names);
+        let roles: Vec<FileRole> = files.iter().map(|(role, _)| role).collect();
+        assert_eq!(roles, [FileRole::Tokenizer, FileRole::VocabText, FileRole::Modules]);
+    }
+
+    #[test]
+    fn versioned_names_count_where_the_configuration_names_them() {
+        let dir = tempfile::tempdir().unwrap();
+        let names = ["tokenizer.4.0.json", "tokenizer.json", "tokenizer_config.json"];
+        let chosen = |config: &str| {
+            fs::write(dir.path().join("tokenizer_config.json"), config).unwrap();
+            let files = TokenizerFiles::from_names(dir.path(), &names);
+            let path = files.path(FileRole::Tokenizer).unwrap();
+            path.file_name().unwrap().to_owned()
+        };
+        let named = r#"{"fast_tokenizer_files": ["tokenizer.json", "tokenizer.4.0.json", "tokenizer.9.json"]}"#;
+        assert_eq!(chosen(named), "tokenizer.4.0.json");
+        assert_eq!(chosen("{}"), "tokenizer.json");
+        assert_eq!(chosen("{"), "tokenizer.json");
+    }
+
+    #[test]
+    fn files_for_other_libraries_can_be_checked() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("tokenizer.model");
+        let files = TokenizerFiles::from_names(dir.path(), &["tokenizer.model"]);
+        let check = || files.check(FileRole::SentencePiece);
+        fs::write(&path, [0xff, 0]).unwrap();
+        assert!(check().is_ok());
+        fs::write(&path, "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n")
+            .unwrap();
+        assert!(matches!(check(), Err(Error::File(tensorfile::Error::LfsPointer { .. }))));
+        fs::write(&path, "").unwrap();
+        assert!(matches!(check(), Err(Error::File(tensorfile::Error::Empty { .. }))));
+        assert!(matches!(files.check(FileRole::Tekken), Err(Error::NoFile { .. })));
+    }
+
+    #[test]
+    fn a_broken_file_stops_only_the_call_that_needs_it() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("tokenizer.json"), "404: Not Found").unwrap();
+        fs::write(dir.path().join("tokenizer_config.json"), r#"{"model_max_length": 1e30}"#)
+            .unwrap();
+        let names = ["tokenizer.json", "tokenizer_config.json"];
+        let files = TokenizerFiles::from_names(dir.path(), &names);
+        assert!(matches!(files.json(), Err(Error::NotJson { .. })));
+        assert_eq!(files.tokenizer_config().unwrap(), json!({ "model_max_length": 1e30 }));
+        let absent = files.read(FileRole::Processor).unwrap_err();
+        assert!(matches!(absent, Error::NoFile { what: "processor_config.json", .. }), "{absent}");
+        fs::write(dir.path().join("tokenizer.json"), "").unwrap();
+        assert!(matches!(files.json(), Err(Error::File(tensorfile::Error::Empty { .. }))));
+        fs::write(dir.path().join("tokenizer.json"), "\"Not Found\"").unwrap();
+        let error = files.json().unwrap_err().to_string();
+        assert!(error.ends_with("expected an object or a list, found a string"), "{error}");
+    }
+}
