@@ -1,33 +1,78 @@
 //! Reads and writes one safetensors file.
+//!
+//! A file is an 8-byte length, a header in JSON that gives each tensor a name, a dtype, a shape and
+//! a range of bytes, and then the bytes. [`TensorFile`] opens one: it reads the header only, and
+//! then tensors by name, whole ([`read`](TensorFile::read)) or in part
+//! ([`read_selection`](TensorFile::read_selection)), into memory of their own; or it maps the file
+//! ([`map`](TensorFile::map)). [`Header`] is the header checked and nothing else; [`Tensor`] is
+//! bytes with a dtype and a shape; [`Writer`] makes a file.
+//!
+//! What is promised, whatever the bytes: a result or an [`Error`] that names the file and the
+//! tensor. No panic, no abort, no memory claimed for a length that the file does not have. Files
+//! are accepted and refused as by the `safetensors` crate 0.8.0, except that a name or a metadata
+//! key given twice and a tensor written as an array are refused. There are no threads, and no
+//! I/O but that of [`SourceFile`], [`Writer::save`] and the [`ReadAt`] in use.
+//!
+//! ```
+//! use tensorfile::{Dtype, Selection, TensorFile, Writer};
+//!
+//! let weight = [1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0].map(f32::to_le_bytes).concat();
+//! let mut writer = Writer::new();
+//! writer.add("weight", Dtype::F32, &[2, 3], &weight)?;
+//! let bytes = writer.to_bytes()?;
+//!
+//! let file = TensorFile::from_bytes(&bytes)?; // or TensorFile::open(path)
+//! let weight = file.read("weight")?;
+//! assert_eq!((weight.dtype(), weight.shape()), (Dtype::F32, &[2, 3][..]));
+//! # #[cfg(target_endian = "little")]
+//! assert_eq!(weight.as_slice::<f32>()?, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+//! let last_column = file.read_selection("weight", &Selection::all().with_range(1, 2..3))?;
+//! assert_eq!(last_column.to_vec::<f32>()?, [3.0, 6.0]);
+//!
+//! let error = file.read("model.weight").unwrap_err();
+//! assert_eq!(error.to_string(), r#"<memory>: no tensor "model.weight"; similar: "weight""#);
+//! # Ok::<(), tensorfile::Error>(())
+//! ```
 
+// The file: opened, its header, its bytes.
+mod file;
+mod header;
+mod read_at;
+mod source;
+
+// The tensors: their elements, their memory, parts of them.
 mod buffer;
 mod byte_runs;
 mod dtype;
 mod element;
-mod error;
 mod float8;
-mod header;
-mod lookalike;
-#[cfg_attr(not(test), expect(dead_code, reason = "TensorFile::map, its caller, is still to come"))]
+mod gather;
 mod mapping;
-mod quote;
-mod read_at;
 mod selection;
-mod source;
 mod tensor;
 mod to_f32;
+
+// The way back.
 mod write;
+
+// What can be wrong, and how it is said.
+mod error;
+mod lookalike;
+mod quote;
+mod similar;
 
 pub use buffer::{Buffer, BufferMut};
 pub use byte_runs::ByteRuns;
 pub use dtype::Dtype;
 pub use element::Element;
 pub use error::{Error, FileKind, Lookalike, Needed, Result};
+pub use file::TensorFile;
 pub use header::{Header, HeaderOptions, TensorInfo, TrailingBytes};
 pub use lookalike::LfsPointer;
 pub use quote::{PathText, Quoted};
 pub use read_at::ReadAt;
 pub use selection::Selection;
+pub use similar::similar_names;
 pub use source::{Identity, SourceFile};
 pub use tensor::{Tensor, TensorView};
 pub use write::{Writer, WriterOptions};

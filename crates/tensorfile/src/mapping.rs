@@ -7,7 +7,45 @@ use std::sync::Arc;
 
 use memmap2::Mmap;
 
-use crate::{Buffer, Error, Result};
+use crate::{Buffer, Error, Result, SourceFile, TensorFile};
+
+impl TensorFile<SourceFile> {
+    /// The same file, mapped into memory: tensors are not read before their bytes are touched.
+    ///
+    /// ```
+    /// # use tensorfile::{Dtype, TensorFile, Writer};
+    /// # let dir = tempfile::tempdir().expect("a folder");
+    /// # let path = dir.path().join("model.safetensors");
+    /// # let mut writer = Writer::new();
+    /// # writer.add("w", Dtype::U8, &[3], &[1, 2, 3])?;
+    /// # writer.save(&path)?;
+    /// let file = TensorFile::open(&path)?;
+    /// // SAFETY: nothing writes to the file or shortens it while this process runs.
+    /// let mapped = unsafe { file.map() }?;
+    /// assert_eq!(mapped.tensor("w")?.bytes(), [1, 2, 3]);
+    /// # Ok::<(), tensorfile::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Fails where the operating system refuses, and where the file has changed since it was
+    /// opened.
+    ///
+    /// # Safety
+    ///
+    /// While the result, a tensor of it, or a clone of either lives, no process may write to the
+    /// file: the bytes would change behind a shared reference, which is undefined behaviour. No
+    /// process may shorten it, and its medium may not fail: touching a byte that is not there
+    /// raises SIGBUS, which by default kills the process. Replacing the file by a rename is
+    /// harmless.
+    pub unsafe fn map(&self) -> Result<TensorFile<Buffer>> {
+        // SAFETY: what our caller vouches for is what is asked for.
+        let buffer = unsafe { map_file(self.source().file(), self.path()) }?;
+        // The length of the file at opening, within which all tensors are, is that of the mapping.
+        self.source().check_unchanged()?;
+        Ok(TensorFile::from_parts(self.path().into(), buffer, self.shared_header()))
+    }
+}
 
 /// The whole file as a shared, read-only mapping; `path` is for errors only.
 ///

@@ -220,7 +220,8 @@ fn kind(metadata: &Metadata) -> FileKind {
     FileKind::Other
 }
 
-fn io_error(path: &Path, action: &'static str, error: io::Error) -> Error {
+/// The error for something that the operating system refused.
+pub(crate) fn io_error(path: &Path, action: &'static str, error: io::Error) -> Error {
     Error::Io { path: path.into(), action, source: Arc::new(error) }
 }
 

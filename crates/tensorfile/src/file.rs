@@ -1,0 +1,281 @@
+//! A file of tensors: its header in memory, its tensors read when they are asked for.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::gather::gather;
+use crate::header::PREFIX_LEN;
+use crate::lookalike::{self, SNIFF_LEN};
+use crate::source::{io_error, read_error};
+use crate::{Buffer, BufferMut, Error, Header, HeaderOptions, ReadAt, Result, Selection};
+use crate::{SourceFile, Tensor, TensorInfo, TensorView, similar_names};
+
+/// One safetensors file, whose tensors are read by name.
+///
+/// Opening reads the header and nothing else. What holds the bytes is a file on disk unless said
+/// otherwise: it may also be bytes in memory, a mapping, or anything that is [`ReadAt`].
+///
+/// ```
+/// use tensorfile::{Selection, TensorFile, Writer};
+/// # use tensorfile::Dtype;
+///
+/// # let dir = tempfile::tempdir().expect("a folder");
+/// # let path = dir.path().join("model.safetensors");
+/// # let mut writer = Writer::new();
+/// # writer.add("w", Dtype::U8, &[2, 3], &[1, 2, 3, 4, 5, 6])?;
+/// # writer.save(&path)?;
+/// let file = TensorFile::open(&path)?;
+/// assert_eq!(file.names().collect::<Vec<_>>(), ["w"]);
+/// assert_eq!(file.read("w")?.bytes(), [1, 2, 3, 4, 5, 6]);
+/// let last_column = file.read_selection("w", &Selection::all().with_range(1, 2..3))?;
+/// assert_eq!((last_column.shape(), last_column.bytes()), (&[2, 1][..], &[3, 6][..]));
+/// # Ok::<(), tensorfile::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct TensorFile<R = SourceFile> {
+    path: PathBuf,
+    source: R,
+    header: Arc<Header>,
+}
+
+impl TensorFile<SourceFile> {
+    /// Opens a file and reads its header: two reads, of 8 bytes and of the JSON.
+    ///
+    /// # Errors
+    ///
+    /// Fails where the path does not lead to a regular file, or the file is not sound.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Self::open_with(path, &HeaderOptions::default())
+    }
+
+    /// Opens a file, judging its header by these options.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    pub fn open_with(path: impl AsRef<Path>, options: &HeaderOptions) -> Result<Self> {
+        let source = SourceFile::open(path)?;
+        let header = read_header(source.path(), &source, source.byte_len(), options)?;
+        Ok(Self { path: source.path().into(), source, header: Arc::new(header) })
+    }
+}
+
+impl<'a> TensorFile<&'a [u8]> {
+    /// Parses the header of a file that is wholly in memory; errors call it `<memory>`.
+    ///
+    /// # Errors
+    ///
+    /// Fails where the file is not sound.
+    pub fn from_bytes(bytes: &'a [u8]) -> Result<Self> {
+        Self::from_source("<memory>", bytes, &HeaderOptions::default())
+    }
+
+    /// The tensor of this name, in place: nothing is copied.
+    ///
+    /// # Errors
+    ///
+    /// Fails where there is no such tensor.
+    pub fn view(&self, name: &str) -> Result<TensorView<'_>> {
+        let info = self.info(name)?;
+        let bytes = memory_range(info).and_then(|range| self.source.get(range));
+        let bytes = bytes.unwrap_or_default();
+        TensorView::new(info.name(), info.dtype(), info.shape(), bytes)
+    }
+}
+
+impl TensorFile<Buffer> {
+    /// The tensor of this name, sharing the buffer: nothing is copied.
+    ///
+    /// # Errors
+    ///
+    /// Fails where there is no such tensor.
+    pub fn tensor(&self, name: &str) -> Result<Tensor> {
+        let info = self.info(name)?;
+        let (name, shape) = (info.name(), info.shape());
+        let range = memory_range(info).unwrap_or_default();
+        Tensor::new(name, info.dtype(), shape, self.source.clone(), range)
+    }
+}
+
+impl<R: ReadAt> TensorFile<R> {
+    /// Reads the header of a file held by anything; `path` is for errors only.
+    ///
+    /// # Errors
+    ///
+    /// Fails where the source does, or the file is not sound.
+    pub fn from_source(
+        path: impl Into<PathBuf>,
+        source: R,
+        options: &HeaderOptions,
+    ) -> Result<Self> {
+        let path = path.into();
+        let byte_len =
+            source.byte_len().map_err(|error| io_error(&path, "tell its length", error))?;
+        let header = Arc::new(read_header(&path, &source, byte_len, options)?);
+        Ok(Self { path, source, header })
+    }
+
+    /// A file whose header has been read already.
+    pub(crate) fn from_parts(path: PathBuf, source: R, header: Arc<Header>) -> Self {
+        Self { path, source, header }
+    }
+
+    /// The path as it was given.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What holds the bytes.
+    #[must_use]
+    pub fn source(&self) -> &R {
+        &self.source
+    }
+
+    /// What the file says that it holds.
+    #[must_use]
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// The same header, shareable.
+    pub(crate) fn shared_header(&self) -> Arc<Header> {
+        Arc::clone(&self.header)
+    }
+
+    /// What holds the bytes, and what the file says that it holds.
+    #[must_use]
+    pub fn into_parts(self) -> (R, Header) {
+        (self.source, Arc::unwrap_or_clone(self.header))
+    }
+
+    /// What the header says of the tensor of this name.
+    ///
+    /// # Errors
+    ///
+    /// Fails with [`Error::TensorNotFound`], which gives similar names if there are any.
+    pub fn info(&self, name: &str) -> Result<&TensorInfo> {
+        self.header.get(name).ok_or_else(|| Error::TensorNotFound {
+            path: self.path.clone(),
+            tensor: name.into(),
+            similar: similar_names(name, self.names()),
+        })
+    }
+
+    /// The names of the tensors, in byte order.
+    pub fn names(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.header.tensors().iter().map(TensorInfo::name)
+    }
+
+    /// The number of tensors.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.header.len()
+    }
+
+    /// Whether the file holds no tensor.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.header.is_empty()
+    }
+
+    /// What the writer wrote under `__metadata__`; an empty map is not the same as none.
+    #[must_use]
+    pub fn metadata(&self) -> Option<&BTreeMap<String, String>> {
+        self.header.metadata()
+    }
+
+    /// Reads a whole tensor into memory of its own, with one read.
+    ///
+    /// # Errors
+    ///
+    /// Fails where there is no such tensor, where there is no memory for it, where the source
+    /// fails, and where the file has changed since it was opened.
+    pub fn read(&self, name: &str) -> Result<Tensor> {
+        let info = self.info(name)?;
+        let mut buffer = BufferMut::with_len(&self.path, info.byte_len())?;
+        self.read_at(info, buffer.as_mut_slice(), 0)?;
+        self.finish(info, buffer, info.shape())
+    }
+
+    /// Reads a part of a tensor into memory of its own.
+    ///
+    /// Bytes between those selected are read along only where that saves reads: up to 16 KiB
+    /// between two runs, in reads of up to 1 MiB.
+    ///
+    /// # Errors
+    ///
+    /// As [`read`](Self::read), and where the selection does not fit the tensor.
+    pub fn read_selection(&self, name: &str, selection: &Selection) -> Result<Tensor> {
+        let info = self.info(name)?;
+        let runs = selection.lower(&self.path, info)?;
+        let mut buffer = BufferMut::with_len(&self.path, runs.byte_len())?;
+        gather(&self.path, &runs, buffer.as_mut_slice(), |bytes, start| {
+            self.read_at(info, bytes, start)
+        })?;
+        self.finish(info, buffer, runs.shape())
+    }
+
+    /// Fills `bytes` with those of the tensor from `start` on.
+    fn read_at(&self, info: &TensorInfo, bytes: &mut [u8], start: usize) -> Result<()> {
+        let offset = info.file_range().start.saturating_add(start as u64);
+        let (path, name, len) = (&self.path, Some(info.name()), bytes.len());
+        self.source
+            .read_exact_at(bytes, offset)
+            .map_err(|error| read_error(path, name, &self.source, len, offset, error))
+    }
+
+    /// The bytes that were read as a tensor, if the file has not changed meanwhile.
+    fn finish(&self, info: &TensorInfo, buffer: BufferMut, shape: &[usize]) -> Result<Tensor> {
+        self.source.check_unchanged()?;
+        let range = 0..buffer.len();
+        Tensor::new(info.name(), info.dtype(), shape, buffer.freeze(), range)
+    }
+}
+
+/// Where a tensor is in a file that is in memory.
+fn memory_range(info: &TensorInfo) -> Option<Range<usize>> {
+    let range = info.file_range();
+    Some(range.start.try_into().ok()?..range.end.try_into().ok()?)
+}
+
+/// Reads the length of the JSON, then exactly the JSON, and looks closer where it is refused.
+fn read_header(
+    path: &Path,
+    source: &impl ReadAt,
+    byte_len: u64,
+    options: &HeaderOptions,
+) -> Result<Header> {
+    let read = |buf: &mut [u8], offset| {
+        let len = buf.len();
+        source
+            .read_exact_at(buf, offset)
+            .map_err(|error| read_error(path, None, source, len, offset, error))
+    };
+    let parse = || {
+        let mut prefix = [0; PREFIX_LEN];
+        if byte_len >= PREFIX_LEN as u64 {
+            read(&mut prefix, 0)?;
+        }
+        let json_len = Header::json_len(path, prefix, byte_len, options)?;
+        let mut json = Vec::new();
+        json.try_reserve_exact(json_len)
+            .map_err(|_| Error::OutOfMemory { path: path.into(), byte_len: json_len })?;
+        json.resize(json_len, 0);
+        read(&mut json, PREFIX_LEN as u64)?;
+        Header::parse(path, &json, byte_len, options)
+    };
+    parse().map_err(|error| {
+        let mut first = [0; SNIFF_LEN];
+        let len = usize::try_from(byte_len).unwrap_or(SNIFF_LEN).min(SNIFF_LEN);
+        match read(&mut first[..len], 0) {
+            Ok(()) => lookalike::explain(error, &first[..len]),
+            Err(_) => error,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests;
