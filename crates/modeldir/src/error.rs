@@ -43,6 +43,38 @@ pub enum Error {
         Names(found)
     )]
     NoVariant { path: PathBuf, variant: Box<str>, found: Vec<PathBuf> },
+    /// The directory holds variants only, and none was asked for.
+    #[error(
+        "{}: no plain weights, only variants (OpenOptions::variant opens one): {}",
+        PathText(path),
+        Names(found)
+    )]
+    OnlyVariants { path: PathBuf, found: Vec<PathBuf> },
+    /// The set of weights that was asked for is not there.
+    #[error("{}: no weights named {stem}; there are: {}", PathText(path), Names(found))]
+    NoFamily { path: PathBuf, stem: &'static str, found: Vec<PathBuf> },
+    /// Files that number themselves are not all there, and no index says which belong to the model.
+    #[error(
+        "{}: no index, and {found} of {total} numbered files are there; missing: {}",
+        PathText(path),
+        Names(missing)
+    )]
+    MissingNumbered { path: PathBuf, found: usize, total: u64, missing: Vec<PathBuf> },
+    /// Shards that the index names are missing, and a single file that may be the model is there.
+    #[error(
+        "{}: shards that it names are missing ({}), and {} lies beside it; IndexPolicy::Ignore opens that",
+        PathText(path),
+        Names(missing),
+        PathText(single)
+    )]
+    StaleIndex { path: PathBuf, missing: Vec<PathBuf>, single: PathBuf },
+    /// The configuration names weights that leave the directory or are no weight file.
+    #[error(
+        "{}: transformers_weights: path {} is not allowed: {reason}",
+        PathText(path),
+        Quoted(value)
+    )]
+    WeightsPath { path: PathBuf, value: Box<str>, reason: &'static str },
     /// The path is a folder of the hub cache that holds snapshots, not a model directory.
     #[error(
         "{}: is a repository folder of a hub cache; open one of its snapshots: {}",
@@ -122,6 +154,9 @@ pub enum Error {
     /// A file that the call needs is not in the directory.
     #[error("{}: no {what} here", PathText(path))]
     NoFile { path: PathBuf, what: &'static str },
+    /// The weight map of the index names no tensor, and there is no single file either.
+    #[error("{}: its weight_map is empty, and there is no single file beside it", PathText(path))]
+    EmptyWeightMap { path: PathBuf },
     /// The index has no weight map.
     #[error("{}: not an index: it has no weight_map", PathText(path))]
     NoWeightMap { path: PathBuf },

@@ -11,6 +11,9 @@ mod json;
 mod natural;
 mod options;
 mod quantization;
+#[cfg_attr(not(test), expect(dead_code, reason = "opening directories is not there yet"))]
+#[expect(unused_imports, reason = "opening directories is not there yet")]
+mod resolve;
 mod shard_path;
 mod tokenizer;
 mod versions;
@@ -24,5 +27,5 @@ pub use file_role::FileRole;
 pub use generation::GenerationConfig;
 pub use options::{Family, IndexPolicy, MissingShards, OpenOptions, Unindexed};
 pub use quantization::Quantization;
+pub use resolve::{IgnoreReason, IgnoredFile};
 pub use tokenizer::TokenizerFiles;
-pub use weight_map::TotalSize;

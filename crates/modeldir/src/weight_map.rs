@@ -15,7 +15,7 @@ pub(crate) struct WeightMap {
     entries: Vec<Entry>,
     /// In natural order, each path once.
     shards: Vec<Box<str>>,
-    total_size: Option<TotalSize>,
+    total_size: Option<DeclaredSize>,
     metadata: Vec<(String, String)>,
     is_bare: bool,
 }
@@ -34,7 +34,7 @@ impl WeightMap {
     /// by name: [`Error::ShardPathType`], [`Error::ShardPath`], [`Error::MappedTwice`].
     pub(crate) fn parse(path: &Path, mut text: String) -> Result<Self> {
         let parsed = index_text::parse(path, &text)?;
-        let total_size = parsed.metadata.total_size.map(TotalSize);
+        let total_size = parsed.metadata.total_size.map(DeclaredSize);
         let metadata = parsed.metadata.strings;
         let (mut entries, is_bare) = (parsed.entries, parsed.is_bare);
         text.push_str(&parsed.unescaped);
@@ -89,7 +89,7 @@ impl WeightMap {
     }
 
     /// `metadata.total_size`, if there is one.
-    pub(crate) fn total_size(&self) -> Option<&TotalSize> {
+    pub(crate) fn total_size(&self) -> Option<&DeclaredSize> {
         self.total_size.as_ref()
     }
 
@@ -129,12 +129,16 @@ fn sort_shards(shards: Vec<Box<str>>, entries: &mut [Entry]) -> Vec<Box<str>> {
 ///
 /// Writers disagree on what they count, and some write 0. It is only ever compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TotalSize(Box<str>);
+pub(crate) struct DeclaredSize(Box<str>);
 
-impl TotalSize {
+impl DeclaredSize {
+    /// The number or string as the index has it, but for how a float is written.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+
     /// The size in bytes, if it is a whole number that can be one.
-    #[must_use]
-    pub fn byte_len(&self) -> Option<u64> {
+    pub(crate) fn byte_len(&self) -> Option<u64> {
         let text = self.0.trim();
         if let Ok(byte_len) = text.parse() {
             return Some(byte_len);
@@ -142,16 +146,6 @@ impl TotalSize {
         let number: f64 = text.parse().ok()?;
         let is_whole = number.is_finite() && number.fract() == 0.0 && number.abs() < 2_f64.powi(64);
         is_whole.then(|| format!("{number:.0}").parse().ok()).flatten()
-    }
-}
-
-impl std::fmt::Display for TotalSize {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if self.byte_len().is_some() {
-            f.write_str(&self.0)
-        } else {
-            write!(f, "{}", tensorfile::Quoted(&self.0))
-        }
     }
 }
 
@@ -228,15 +222,15 @@ mod tests {
             ("55562855904.0", "55562855904.0", Some(55_562_855_904)),
             ("1e3", "1000.0", Some(1000)),
             ("\"12\"", "12", Some(12)),
-            ("\"12 GB\"", "\"12 GB\"", None),
-            ("-5", "\"-5\"", None),
-            ("1.5", "\"1.5\"", None),
-            ("18446744073709551616", "\"1.8446744073709552e19\"", None),
+            ("\"12 GB\"", "12 GB", None),
+            ("-5", "-5", None),
+            ("1.5", "1.5", None),
+            ("18446744073709551616", "1.8446744073709552e19", None),
         ] {
             let text = format!(r#"{{"metadata":{{"total_size":{json}}},"weight_map":{{}}}}"#);
             let map = parse(&text).unwrap();
             let total_size = map.total_size().unwrap();
-            assert_eq!(total_size.to_string(), shown, "{json}");
+            assert_eq!(total_size.as_str(), shown, "{json}");
             assert_eq!(total_size.byte_len(), byte_len, "{json}");
         }
         for json in ["null", "true", "[1]", "{\"a\":1}", "1e999"] {

@@ -1,0 +1,251 @@
+//! From a path to the files that hold the weights. Reads folders and indexes, opens no shard.
+
+mod family;
+mod input;
+mod listing;
+mod missing;
+mod numbered;
+
+use std::cmp::Ordering;
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tensorfile::PathText;
+
+use crate::weight_map::WeightMap;
+use crate::{Error, Family, OpenOptions, Result, json, natural, shard_path};
+use family::Folder;
+use input::Input;
+use listing::{Entry, Listing, Role};
+
+pub(crate) use missing::missing_cause;
+
+/// The files that hold the weights of a model, and why it is these.
+#[derive(Debug)]
+pub(crate) struct Resolved {
+    /// The folder that shard paths are relative to.
+    pub(crate) root: PathBuf,
+    /// The family by whose names the files were found; none for other names and listed files.
+    pub(crate) family: Option<Family>,
+    /// The index, if it decides.
+    pub(crate) index: Option<IndexFile>,
+    /// The weight files relative to `root`, in natural order, each once. With an index these are
+    /// [`WeightMap::shards`], whether they are there or not.
+    pub(crate) shards: Vec<PathBuf>,
+    /// Files and folders that could be taken for weights and are none, in natural order.
+    pub(crate) ignored: Vec<IgnoredFile>,
+    /// Remarks on how the files were found.
+    pub(crate) notes: Vec<String>,
+}
+
+/// An index that was read.
+#[derive(Debug)]
+pub(crate) struct IndexFile {
+    /// The path as it was opened.
+    pub(crate) path: PathBuf,
+    pub(crate) map: WeightMap,
+}
+
+/// A file or folder of a model directory that is not among its weights.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct IgnoredFile {
+    /// The path, relative to the directory.
+    pub path: PathBuf,
+    /// Why it is not read.
+    pub reason: IgnoreReason,
+}
+
+impl fmt::Display for IgnoredFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", PathText(&self.path), self.reason)
+    }
+}
+
+/// Why a file or folder is not among the weights.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum IgnoreReason {
+    /// Its name starts with a dot.
+    Hidden,
+    /// It is part of a download that goes on or was broken off, or its lock.
+    Partial,
+    /// It holds the state of a training run.
+    Training,
+    /// It holds weights in a format that is not read.
+    OtherFormat,
+    /// The index does not name it.
+    NotInIndex,
+    /// It belongs to another set of weights or to another variant.
+    OtherSet,
+    /// It is an index of another set or variant, or one that was not to be read.
+    UnusedIndex,
+    /// It is a folder that the index does not name.
+    Folder,
+}
+
+impl fmt::Display for IgnoreReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Hidden => "hidden",
+            Self::Partial => "part or lock of a download",
+            Self::Training => "state of a training run",
+            Self::OtherFormat => "weights of a format that is not read",
+            Self::NotInIndex => "not named by the index",
+            Self::OtherSet => "of another set of weights",
+            Self::UnusedIndex => "index that is not used",
+            Self::Folder => "folder that is not named by the index",
+        })
+    }
+}
+
+/// Finds the files that hold the weights of the model at `path`.
+///
+/// A path to a file opens that file, whatever its name; one that ends in `.json` is an index of
+/// files in its folder. `transformers_weights` is the field of this name in the folder's
+/// `config.json`, and counts where the options ask for nothing in particular.
+///
+/// Lists one folder and reads at most one index and one `model_index.json`. Whether indexed shards
+/// are there is looked up only as far as the choice depends on it.
+///
+/// # Errors
+///
+/// Whatever leaves two readings or none, see [`Error`]. Missing shards are no error here.
+pub(crate) fn resolve(
+    path: &Path,
+    options: &OpenOptions,
+    transformers_weights: Option<&str>,
+) -> Result<Resolved> {
+    let input = input::classify(path)?;
+    if input == Input::Folder {
+        let listing = Listing::read(path)?;
+        let choice = choose(path, &listing, options, transformers_weights)?;
+        return Ok(choice.resolved(path, &listing));
+    }
+    let name = path.file_name().unwrap_or_default();
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let root = parent.unwrap_or(Path::new("."));
+    if input == Input::Index {
+        let listing = Listing::read(root)?;
+        let choice = Folder::new(root, &listing, options).indexed(path.to_owned(), None)?;
+        return Ok(choice.resolved(root, &listing));
+    }
+    Ok(Choice::of_files([name.into()]).resolved(root, &Listing::none()))
+}
+
+/// Chooses the weights of a folder.
+fn choose(
+    root: &Path,
+    listing: &Listing,
+    options: &OpenOptions,
+    transformers_weights: Option<&str>,
+) -> Result<Choice> {
+    if let Some(files) = &options.files {
+        if files.is_empty() {
+            return Err(Error::NoWeights { path: root.to_owned(), found: Vec::new() });
+        }
+        return Ok(Choice::of_files(files.iter().cloned()));
+    }
+    input::refuse_containers(root, listing, options)?;
+    let folder = Folder::new(root, listing, options);
+    let is_open = options.variant.is_none() && options.family.is_none();
+    match transformers_weights.filter(|_| is_open) {
+        Some(value) => configured(root, &folder, value),
+        None => folder.choose(),
+    }
+}
+
+/// The weights that `transformers_weights` of the configuration names.
+fn configured(root: &Path, folder: &Folder<'_>, value: &str) -> Result<Choice> {
+    let refuse = |reason| {
+        let path = root.join("config.json");
+        Error::WeightsPath { path, value: value.into(), reason }
+    };
+    let path = shard_path::relative(value).map_err(refuse)?;
+    let note =
+        format!("config.json: transformers_weights names {}", PathText(path.as_ref().as_ref()));
+    if path.ends_with(family::INDEX_ENDING) {
+        return Ok(folder.indexed(root.join(&*path), None)?.noting(note));
+    }
+    let file = shard_path::normalise(value).map_err(refuse)?;
+    Ok(Choice::of_files([file.as_ref().into()]).noting(note))
+}
+
+/// Reads and parses an index.
+fn read_index(path: &Path, max_bytes: u64) -> Result<WeightMap> {
+    let text = json::read_text(path, max_bytes, "max_index_bytes")?;
+    WeightMap::parse(path, text)
+}
+
+/// What was chosen in a folder.
+#[derive(Debug, Default)]
+struct Choice {
+    family: Option<Family>,
+    index: Option<IndexFile>,
+    shards: Vec<PathBuf>,
+    notes: Vec<String>,
+}
+
+impl Choice {
+    /// Files without an index, in natural order and each once.
+    fn of_files(files: impl IntoIterator<Item = PathBuf>) -> Self {
+        let mut shards: Vec<PathBuf> = files.into_iter().collect();
+        shards.sort_by(|a, b| natural_os(a.as_os_str(), b.as_os_str()));
+        shards.dedup();
+        Self { shards, ..Self::default() }
+    }
+
+    fn noting(mut self, note: String) -> Self {
+        self.notes.push(note);
+        self
+    }
+
+    /// Joins the choice with what else the folder holds.
+    fn resolved(self, root: &Path, listing: &Listing) -> Resolved {
+        let index = self.index.as_ref().map(|index| &index.path);
+        // A folder is used if a shard lies in it, so the first part of each path counts.
+        let used: HashSet<&OsStr> = self
+            .shards
+            .iter()
+            .chain(index)
+            .filter_map(|path| path.strip_prefix(root).unwrap_or(path).iter().next())
+            .collect();
+        let rest = listing.entries.iter().filter(|entry| !used.contains(&*entry.name));
+        let ignored = rest.filter_map(|entry| self.ignored(entry)).collect();
+        let Self { family, index, shards, notes } = self;
+        Resolved { root: root.to_owned(), family, index, shards, ignored, notes }
+    }
+
+    /// Why an entry is not among the weights, if it could be taken for some.
+    fn ignored(&self, entry: &Entry) -> Option<IgnoredFile> {
+        let path = PathBuf::from(&entry.name);
+        let reason = match entry.role {
+            Role::Weights if self.index.is_some() => IgnoreReason::NotInIndex,
+            Role::Weights => IgnoreReason::OtherSet,
+            Role::Index => IgnoreReason::UnusedIndex,
+            Role::Hidden => IgnoreReason::Hidden,
+            Role::Partial => IgnoreReason::Partial,
+            Role::Training => IgnoreReason::Training,
+            Role::Legacy => IgnoreReason::OtherFormat,
+            Role::Folder => IgnoreReason::Folder,
+            Role::Other => return None,
+        };
+        Some(IgnoredFile { path, reason })
+    }
+}
+
+/// Compares names in natural order, whatever their bytes.
+fn natural_os(a: &OsStr, b: &OsStr) -> Ordering {
+    natural::compare(&a.to_string_lossy(), &b.to_string_lossy()).then_with(|| a.cmp(b))
+}
+
+fn io_error(path: &Path, action: &'static str, source: io::Error) -> Error {
+    Error::Io { path: path.to_owned(), action, source: Arc::new(source) }
+}
+
+#[cfg(test)]
+mod tests;

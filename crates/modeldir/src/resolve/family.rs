@@ -1,0 +1,298 @@
+//! Which files of a folder are the weights: by name, by index, by number.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use tensorfile::PathText;
+
+use super::listing::{Kind, Listing, Role};
+use super::numbered::NumberedSet;
+use super::{Choice, IndexFile, read_index};
+use crate::{Error, Family, IndexPolicy, OpenOptions, Result, shard_path};
+
+/// A folder and what is asked of it.
+#[derive(Debug)]
+pub(super) struct Folder<'a> {
+    root: &'a Path,
+    listing: &'a Listing,
+    options: &'a OpenOptions,
+    variant: Option<&'a str>,
+    numbered: Vec<NumberedSet>,
+}
+
+impl<'a> Folder<'a> {
+    pub(super) fn new(root: &'a Path, listing: &'a Listing, options: &'a OpenOptions) -> Self {
+        let numbered = NumberedSet::find(listing);
+        Self { root, listing, options, variant: options.variant.as_deref(), numbered }
+    }
+
+    /// Chooses the weights; where two sets remain it is an error that names both.
+    pub(super) fn choose(&self) -> Result<Choice> {
+        if let Some(family) = self.options.family {
+            return self.family(family)?.ok_or_else(|| self.nothing(family));
+        }
+        self.refuse_two_models()?;
+        for family in Family::ALL {
+            if let Some(choice) = self.family(family)? {
+                return Ok(choice);
+            }
+        }
+        match self.variant {
+            Some(variant) => Err(self.no_variant(variant)),
+            None => self.unnamed(),
+        }
+    }
+
+    /// The weights that an index names. Without one that names any, `single` is taken.
+    pub(super) fn indexed(&self, path: PathBuf, single: Option<&str>) -> Result<Choice> {
+        let map = read_index(&path, self.options.max_index_bytes)?;
+        let mut choice = Choice::default();
+        if map.is_empty() {
+            let single = single.ok_or_else(|| Error::EmptyWeightMap { path: path.clone() })?;
+            choice.notes.push(format!("{}: names no tensor, {single} is opened", PathText(&path)));
+            choice.shards.push(single.into());
+            return Ok(choice);
+        }
+        if map.is_bare() {
+            choice.notes.push(format!("{}: is a bare weight map", PathText(&path)));
+        }
+        choice.shards = map.shards().iter().map(|shard| PathBuf::from(&**shard)).collect();
+        let missing: Vec<PathBuf> = map
+            .shards()
+            .iter()
+            .filter(|shard| !self.is_there(shard))
+            .map(|s| (&**s).into())
+            .collect();
+        let rival =
+            single.filter(|name| self.is_file(name) && !choice.shards.contains(&name.into()));
+        if let Some(single) = rival.filter(|_| !missing.is_empty()) {
+            return Err(Error::StaleIndex { path, missing, single: single.into() });
+        }
+        choice.index = Some(IndexFile { path, map });
+        Ok(choice)
+    }
+
+    /// The weights of a family, if there are any.
+    fn family(&self, family: Family) -> Result<Option<Choice>> {
+        let choice = self.stem(family.stem(), self.variant)?;
+        Ok(choice.map(|choice| Choice { family: Some(family), ..choice }))
+    }
+
+    /// The weights whose names start with `stem`, if there are any.
+    fn stem(&self, stem: &str, variant: Option<&str>) -> Result<Option<Choice>> {
+        let single = Some(single_name(stem, variant)).filter(|name| self.listing.has(name));
+        let mut indexes = index_names(stem, variant);
+        indexes.retain(|name| self.listing.has(name));
+        match (self.options.index, &*indexes) {
+            (_, []) => self.unindexed(stem, variant, single),
+            (IndexPolicy::Use, [index]) => {
+                self.indexed(self.root.join(index), single.as_deref()).map(Some)
+            }
+            (IndexPolicy::Use, _) => Err(self.ambiguous(
+                "two indexes of one variant",
+                indexes.iter().map(PathBuf::from).collect(),
+            )),
+            (IndexPolicy::Ignore, _) => {
+                let choice = match single {
+                    Some(single) => Some(Choice::of_files([single.into()])),
+                    None => self.unindexed(stem, variant, None)?,
+                };
+                Ok(choice.map(|choice| choice.noting(format!("{}: not read", indexes.join(", ")))))
+            }
+        }
+    }
+
+    /// The weights that names alone tell: a single file or a numbered set.
+    fn unindexed(
+        &self,
+        stem: &str,
+        variant: Option<&str>,
+        single: Option<String>,
+    ) -> Result<Option<Choice>> {
+        let sets: Vec<_> = self.numbered.iter().filter(|set| set.is_of(stem, variant)).collect();
+        match (single, &*sets) {
+            (Some(single), []) => Ok(Some(Choice::of_files([single.into()]))),
+            (Some(single), _) => Err(self.ambiguous(
+                "a single file and numbered files, and no index says which",
+                [single.into()]
+                    .into_iter()
+                    .chain(sets.iter().flat_map(|set| set.paths()))
+                    .collect(),
+            )),
+            (None, []) => Ok(None),
+            (None, [set]) => self.numbered_set(set).map(Some),
+            (None, _) => Err(self.ambiguous(
+                "several numbered sets, and no index says which",
+                sets.iter().flat_map(|set| set.paths()).collect(),
+            )),
+        }
+    }
+
+    fn numbered_set(&self, set: &NumberedSet) -> Result<Choice> {
+        let files = set.complete(self.root)?;
+        let note = format!("no index: {} numbered files are the model", files.len());
+        Ok(Choice::of_files(files).noting(note))
+    }
+
+    /// The weights of a folder that has none of the known names.
+    fn unnamed(&self) -> Result<Choice> {
+        let indexes = self.unknown_indexes();
+        match &*indexes {
+            [] => {}
+            [name] => {
+                let stem = name.strip_suffix(INDEX_ENDING).unwrap_or(name);
+                let note = format!("{name}: is the only index, and none of the known names");
+                let choice = self.stem(stem, None)?.unwrap_or_default();
+                return Ok(choice.noting(note));
+            }
+            _ => {
+                let candidates = indexes.iter().map(PathBuf::from).collect();
+                return Err(self.ambiguous("several indexes", candidates));
+            }
+        }
+        let lone: Vec<_> = self.lone_files().collect();
+        match (&*self.numbered, &*lone) {
+            ([], []) => Err(self.no_weights()),
+            _ if self.has_variant_index() => Err(self.only_variants()),
+            ([], [only]) => {
+                let note = format!(
+                    "{}: is the only weight file, and none of the known names",
+                    PathText(only)
+                );
+                Ok(Choice::of_files([only.clone()]).noting(note))
+            }
+            ([set], []) => self.numbered_set(set),
+            _ if self.of_role(Role::Weights).all(|path| is_variant(&path)) => {
+                Err(self.only_variants())
+            }
+            _ => Err(self.ambiguous(
+                "several weight files, and nothing says which belong together",
+                self.of_role(Role::Weights).collect(),
+            )),
+        }
+    }
+
+    /// Indexes whose names start with none of the known ones.
+    fn unknown_indexes(&self) -> Vec<&str> {
+        let names = self.listing.of(Role::Index).filter_map(|entry| entry.name.to_str());
+        let is_known = |name: &str| is_variant(Path::new(name)) || !name.ends_with(INDEX_ENDING);
+        let uses_index = self.options.index == IndexPolicy::Use;
+        names.filter(|name| uses_index && !is_known(name)).collect()
+    }
+
+    fn has_variant_index(&self) -> bool {
+        self.of_role(Role::Index).any(|path| is_variant(&path))
+    }
+
+    /// Weight files that are in no numbered set.
+    fn lone_files(&self) -> impl Iterator<Item = PathBuf> {
+        let numbered: HashSet<PathBuf> =
+            self.numbered.iter().flat_map(NumberedSet::paths).collect();
+        self.of_role(Role::Weights).filter(move |path| !numbered.contains(path))
+    }
+
+    /// Refuses a folder with a transformers and a diffusers model side by side.
+    fn refuse_two_models(&self) -> Result<()> {
+        let [model, diffusers] =
+            [Family::Model, Family::Diffusers].map(|f| self.first_of(f.stem()));
+        match (model, diffusers) {
+            (Some(a), Some(b)) => {
+                Err(self.ambiguous("two models (OpenOptions::family opens one)", vec![a, b]))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Any file that shows that there are weights whose names start with `stem`.
+    fn first_of(&self, stem: &str) -> Option<PathBuf> {
+        let mut names = index_names(stem, self.variant);
+        names.push(single_name(stem, self.variant));
+        let named = names.into_iter().find(|name| self.listing.has(name));
+        let numbered = || self.numbered.iter().find(|set| set.is_of(stem, self.variant));
+        named.or_else(|| numbered().map(|set| set.first().to_owned())).map(PathBuf::from)
+    }
+
+    fn is_file(&self, name: &str) -> bool {
+        self.listing.get(name).is_some_and(|entry| entry.kind == Kind::File)
+    }
+
+    /// Whether something has this path, be it good or bad.
+    fn is_there(&self, shard: &str) -> bool {
+        if self.listing.get(shard).is_some_and(|entry| entry.kind != Kind::Dangling) {
+            return true;
+        }
+        let absent = [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory];
+        fs::metadata(self.root.join(shard)).map_or_else(|e| !absent.contains(&e.kind()), |_| true)
+    }
+
+    fn of_role(&self, role: Role) -> impl Iterator<Item = PathBuf> {
+        self.listing.of(role).map(|entry| PathBuf::from(&entry.name))
+    }
+
+    fn ambiguous(&self, reason: &'static str, candidates: Vec<PathBuf>) -> Error {
+        Error::Ambiguous { path: self.root.to_owned(), reason, candidates }
+    }
+
+    fn no_weights(&self) -> Error {
+        let found = [Role::Legacy, Role::Partial].into_iter().flat_map(|role| self.of_role(role));
+        Error::NoWeights { path: self.root.to_owned(), found: found.collect() }
+    }
+
+    fn only_variants(&self) -> Error {
+        Error::OnlyVariants { path: self.root.to_owned(), found: self.weights_and_indexes() }
+    }
+
+    fn no_variant(&self, variant: &str) -> Error {
+        let found = self.weights_and_indexes();
+        if found.is_empty() {
+            return self.no_weights();
+        }
+        Error::NoVariant { path: self.root.to_owned(), variant: variant.into(), found }
+    }
+
+    /// The error where a family was asked for and is not there.
+    fn nothing(&self, family: Family) -> Error {
+        let found = self.weights_and_indexes();
+        Error::NoFamily { path: self.root.to_owned(), stem: family.stem(), found }
+    }
+
+    fn weights_and_indexes(&self) -> Vec<PathBuf> {
+        [Role::Index, Role::Weights].into_iter().flat_map(|role| self.of_role(role)).collect()
+    }
+}
+
+/// The ending of an index without a variant.
+pub(super) const INDEX_ENDING: &str = ".safetensors.index.json";
+
+/// The name of a single file.
+fn single_name(stem: &str, variant: Option<&str>) -> String {
+    let dotted = variant.map(|variant| format!(".{variant}")).unwrap_or_default();
+    format!("{stem}{dotted}{}", shard_path::EXTENSION)
+}
+
+/// The names that an index can have. Writers have put the variant in three places.
+fn index_names(stem: &str, variant: Option<&str>) -> Vec<String> {
+    match variant {
+        None => vec![format!("{stem}{INDEX_ENDING}")],
+        Some(variant) => vec![
+            format!("{stem}.safetensors.index.{variant}.json"),
+            format!("{stem}.safetensors.{variant}.index.json"),
+            format!("{stem}.{variant}{INDEX_ENDING}"),
+        ],
+    }
+}
+
+/// Whether a file belongs to a variant of one of the known families.
+pub(super) fn is_variant(path: &Path) -> bool {
+    let name = path.to_string_lossy();
+    Family::ALL.into_iter().any(|family| {
+        let Some(rest) = name.strip_prefix(family.stem()) else { return false };
+        let is_plain = rest == shard_path::EXTENSION || rest == INDEX_ENDING;
+        let is_numbered = rest.starts_with(['-', '_']);
+        let after_total = rest.rsplit_once("-of-").map_or("", |(_, total)| total);
+        let is_late = is_numbered && after_total.matches('.').count() > 1;
+        is_late || (rest.starts_with('.') && !is_plain)
+    })
+}

@@ -1,0 +1,112 @@
+//! What a path leads to: a weight file, an index, a model's folder, or a folder that holds several.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::io_error;
+use super::listing::{Kind, Listing, Role, is_legacy};
+use crate::source_stand_in::SourceFile;
+use crate::{Error, OpenOptions, Result, json};
+
+/// What a path leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Input {
+    /// A file to be read as weights, whatever its name.
+    File,
+    /// A file to be read as an index.
+    Index,
+    Folder,
+}
+
+/// Tells what a path leads to, without opening it.
+pub(super) fn classify(path: &Path) -> Result<Input> {
+    let meta = fs::metadata(path).map_err(|source| unreachable(path, source))?;
+    if meta.is_dir() {
+        return Ok(Input::Folder);
+    }
+    if !meta.is_file() {
+        SourceFile::open(path)?;
+    }
+    if path.extension().is_some_and(|extension| extension == "json") {
+        return Ok(Input::Index);
+    }
+    if is_legacy(path) {
+        return Err(Error::NoWeights { path: path.into(), found: vec![path.into()] });
+    }
+    Ok(Input::File)
+}
+
+/// The error for a path that leads nowhere.
+fn unreachable(path: &Path, source: io::Error) -> Error {
+    if source.kind() != io::ErrorKind::NotFound {
+        return io_error(path, "open", source);
+    }
+    match fs::read_link(path) {
+        Ok(target) => tensorfile::Error::DanglingLink { path: path.into(), target }.into(),
+        Err(_) => Error::NotFound { path: path.into() },
+    }
+}
+
+/// Refuses a folder that holds models in folders of its own, and names them.
+pub(super) fn refuse_containers(
+    root: &Path,
+    listing: &Listing,
+    options: &OpenOptions,
+) -> Result<()> {
+    if options.family.is_none() {
+        refuse_pipeline(root, listing, options.max_json_bytes)?;
+    }
+    if listing.of(Role::Weights).chain(listing.of(Role::Index)).next().is_some() {
+        return Ok(());
+    }
+    let is_folder = |name: &str| listing.get(name).is_some_and(|entry| entry.kind == Kind::Folder);
+    let name = root.file_name().unwrap_or_default().to_string_lossy();
+    let is_repository = name.starts_with("models--") || is_folder("refs") || is_folder("blobs");
+    if is_folder("snapshots") && is_repository {
+        let snapshots = Listing::read(&root.join("snapshots"))?;
+        let snapshots = snapshots.of(Role::Folder).map(|e| Path::new("snapshots").join(&e.name));
+        return Err(Error::HubRepository { path: root.into(), snapshots: snapshots.collect() });
+    }
+    let is_repository = |path: &PathBuf| path.to_string_lossy().starts_with("models--");
+    let folders = listing.of(Role::Folder).map(|entry| PathBuf::from(&entry.name));
+    let repositories: Vec<PathBuf> = folders.filter(is_repository).collect();
+    if repositories.is_empty() {
+        return Ok(());
+    }
+    Err(Error::HubCacheRoot { path: root.into(), repositories })
+}
+
+/// Refuses a folder whose `model_index.json` tells of models in folders below it.
+fn refuse_pipeline(root: &Path, listing: &Listing, max_bytes: u64) -> Result<()> {
+    const MANIFEST: &str = "model_index.json";
+    if !listing.has(MANIFEST) {
+        return Ok(());
+    }
+    let path = root.join(MANIFEST);
+    let manifest = json::read(&path, max_bytes).and_then(|text| json::parse_object(&path, &text));
+    // Where the manifest is broken every folder may be a component.
+    let is_component = |name: &str| match &manifest {
+        Ok((manifest, _)) => manifest.get(name).is_some_and(names_a_class),
+        Err(_) => true,
+    };
+    let folders = listing.of(Role::Folder).filter_map(|entry| entry.name.to_str());
+    let mut components: Vec<&str> = folders.filter(|name| is_component(name)).collect();
+    if components.is_empty() {
+        return Ok(());
+    }
+    // Models have a config.json, and tokenizers and schedulers have none.
+    let is_model = |name: &&str| root.join(name).join("config.json").exists();
+    if components.iter().any(is_model) {
+        components.retain(is_model);
+    }
+    let components = components.into_iter().map(PathBuf::from).collect();
+    Err(Error::Pipeline { path: root.into(), components })
+}
+
+/// Whether a value of the manifest is `[library, class]`; `[null, null]` is an absent component.
+fn names_a_class(value: &Value) -> bool {
+    value.as_array().is_some_and(|pair| pair.len() == 2 && pair.iter().all(Value::is_string))
+}

@@ -1,0 +1,538 @@
+//! Folders of every kind, and what is opened of them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use super::{IgnoreReason, Resolved, resolve};
+use crate::{Error, Family, IndexPolicy, OpenOptions, Result};
+
+/// A folder with these files. What follows `=` in a name is the text of the file.
+fn folder(files: &[&str]) -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    for file in files {
+        let (name, text) = file.split_once('=').unwrap_or((file, ""));
+        let path = dir.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        if !name.ends_with('/') {
+            fs::write(path, text).unwrap();
+        }
+    }
+    dir
+}
+
+fn resolve_with(files: &[&str], options: &OpenOptions) -> Result<Resolved> {
+    resolve(folder(files).path(), options, None)
+}
+
+fn open(files: &[&str]) -> Result<Resolved> {
+    resolve_with(files, &OpenOptions::default())
+}
+
+fn variant(name: &str) -> OpenOptions {
+    OpenOptions { variant: Some(name.to_owned()), ..OpenOptions::default() }
+}
+
+fn family(family: Family) -> OpenOptions {
+    OpenOptions { family: Some(family), ..OpenOptions::default() }
+}
+
+fn ignoring_the_index() -> OpenOptions {
+    OpenOptions { index: IndexPolicy::Ignore, ..OpenOptions::default() }
+}
+
+fn paths(names: &[&str]) -> Vec<PathBuf> {
+    names.iter().map(PathBuf::from).collect()
+}
+
+/// Name and reason of what is ignored.
+fn ignored(resolved: &Resolved) -> Vec<(&str, IgnoreReason)> {
+    resolved.ignored.iter().map(|file| (file.path.to_str().unwrap(), file.reason)).collect()
+}
+
+const M1: &str = "model-00001-of-00002.safetensors";
+const M2: &str = "model-00002-of-00002.safetensors";
+const MODEL: &str = "model.safetensors";
+const INDEX: &str = concat!(
+    "model.safetensors.index.json={\"weight_map\": {",
+    "\"b\": \"model-00002-of-00002.safetensors\", \"a\": \"model-00001-of-00002.safetensors\"}}"
+);
+const EMPTY_INDEX: &str = "model.safetensors.index.json={\"weight_map\": {}}";
+
+fn finds(files: &[&str], options: &OpenOptions, family: Option<Family>, expected: &[&str]) {
+    let resolved = resolve_with(files, options).unwrap_or_else(|e| panic!("{files:?}: {e}"));
+    assert_eq!(resolved.shards, paths(expected), "{files:?}");
+    assert_eq!(resolved.family, family, "{files:?}");
+}
+
+#[test]
+fn the_known_sets_are_found_by_name() {
+    const DIFFUSERS: &str = "diffusion_pytorch_model.safetensors";
+    const CONSOLIDATED: &str = "consolidated-00001-of-00001.safetensors";
+    const ADAPTER: &str = "adapter_model.safetensors";
+    let self_index = "model.safetensors.index.json={\"weight_map\":{\"a\":\"model.safetensors\"}}";
+    for (files, family, expected) in [
+        (&[MODEL, "config.json"][..], Family::Model, &[MODEL][..]),
+        (&[INDEX, M1, M2], Family::Model, &[M1, M2]),
+        (&[INDEX, M1, M2, MODEL], Family::Model, &[M1, M2]),
+        (&[M2, M1], Family::Model, &[M1, M2]),
+        (&[EMPTY_INDEX, MODEL], Family::Model, &[MODEL]),
+        (&[self_index, MODEL], Family::Model, &[MODEL]),
+        (&[DIFFUSERS], Family::Diffusers, &[DIFFUSERS]),
+        (&[CONSOLIDATED, "params.json"], Family::Consolidated, &[CONSOLIDATED]),
+        (&[CONSOLIDATED, MODEL], Family::Model, &[MODEL]),
+        (&[ADAPTER, "adapter_config.json"], Family::Adapter, &[ADAPTER]),
+        (&[ADAPTER, MODEL], Family::Model, &[MODEL]),
+    ] {
+        finds(files, &OpenOptions::default(), Some(family), expected);
+    }
+    finds(
+        &[CONSOLIDATED, MODEL],
+        &family(Family::Consolidated),
+        Some(Family::Consolidated),
+        &[CONSOLIDATED],
+    );
+}
+
+#[test]
+fn other_names_are_found_where_there_is_one_set() {
+    let index = "x.safetensors.index.json={\"weight_map\":{\"a\":\"1.safetensors\"}}";
+    for (files, expected) in [
+        (&["gptq-4bit-128g.safetensors", "config.json"][..], &["gptq-4bit-128g.safetensors"][..]),
+        (&["model.fp16.safetensors"], &["model.fp16.safetensors"]),
+        (
+            &["x_1-of-2.safetensors", "x_2-of-2.safetensors"],
+            &["x_1-of-2.safetensors", "x_2-of-2.safetensors"],
+        ),
+        (&[index, "2.safetensors", "1.safetensors"], &["1.safetensors"]),
+    ] {
+        finds(files, &OpenOptions::default(), None, expected);
+    }
+}
+
+#[test]
+fn an_ignored_index_leaves_the_single_file_or_the_numbered_ones() {
+    for (files, expected) in [
+        (&[INDEX, M1, M2, MODEL][..], &[MODEL][..]),
+        (&[INDEX, M1, MODEL], &[MODEL]),
+        (&[INDEX, M1, M2], &[M1, M2]),
+        (&["model.safetensors.index.json=broken", MODEL], &[MODEL]),
+    ] {
+        finds(files, &ignoring_the_index(), Some(Family::Model), expected);
+    }
+}
+
+#[test]
+fn a_variant_is_opened_only_if_asked_for_and_in_every_spelling() {
+    const SHARD: &str = "model.fp16-1-of-1.safetensors";
+    const LATE: &str = "model-00001-of-00001.fp16.safetensors";
+    for name in [
+        "model.safetensors.index.fp16.json",
+        "model.safetensors.fp16.index.json",
+        "model.fp16.safetensors.index.json",
+    ] {
+        let index = format!("{name}={{\"weight_map\":{{\"a\":\"{SHARD}\"}}}}");
+        finds(&[&index, SHARD, MODEL], &variant("fp16"), Some(Family::Model), &[SHARD]);
+        finds(&[&index, SHARD, MODEL], &OpenOptions::default(), Some(Family::Model), &[MODEL]);
+    }
+    let single = "model.fp16.safetensors";
+    for (files, expected) in [
+        (&[MODEL, single][..], single),
+        (&[INDEX, M1, M2, LATE], LATE),
+        (&[INDEX, M1, M2, SHARD], SHARD),
+    ] {
+        finds(files, &variant("fp16"), Some(Family::Model), &[expected]);
+    }
+}
+
+#[test]
+fn an_index_is_used_only_where_it_decides() {
+    let used = |files: &[&str], options: &OpenOptions| {
+        resolve_with(files, options).unwrap().index.map(|index| index.map.len())
+    };
+    assert_eq!(used(&[INDEX, M1, M2], &OpenOptions::default()), Some(2));
+    assert_eq!(used(&[INDEX, M1], &OpenOptions::default()), Some(2));
+    assert_eq!(used(&[INDEX, M1, M2], &ignoring_the_index()), None);
+    assert_eq!(used(&[EMPTY_INDEX, MODEL], &OpenOptions::default()), None);
+}
+
+#[test]
+fn shards_may_lie_in_folders_and_their_folders_are_not_ignored() {
+    let index = "model.safetensors.index.json={\"weight_map\":{\"a\":\"./w/1.safetensors\"}}";
+    let resolved = open(&[index, "w/1.safetensors", "original/1.safetensors"]).unwrap();
+    assert_eq!(resolved.shards, paths(&["w/1.safetensors"]));
+    assert_eq!(ignored(&resolved), [("original", IgnoreReason::Folder)]);
+}
+
+#[test]
+fn what_is_never_weights_is_ignored_with_its_reason() {
+    let files = [
+        INDEX,
+        M1,
+        M2,
+        "model-00003-of-00003.safetensors",
+        "._model.safetensors",
+        "adapter_model.safetensors",
+        "optimizer.safetensors",
+        "pytorch_model.bin",
+        "model.safetensors.lock",
+        "x.safetensors.part_aa",
+        "model.safetensors.index.fp16.json",
+        "config.json",
+        "README.md",
+        ".cache/x",
+        "original/consolidated.00.pth",
+        "training_args.bin",
+    ];
+    let expected = [
+        ("._model.safetensors", IgnoreReason::Hidden),
+        ("adapter_model.safetensors", IgnoreReason::NotInIndex),
+        ("model-00003-of-00003.safetensors", IgnoreReason::NotInIndex),
+        ("model.safetensors.index.fp16.json", IgnoreReason::UnusedIndex),
+        ("model.safetensors.lock", IgnoreReason::Partial),
+        ("optimizer.safetensors", IgnoreReason::Training),
+        ("original", IgnoreReason::Folder),
+        ("pytorch_model.bin", IgnoreReason::OtherFormat),
+        ("training_args.bin", IgnoreReason::Training),
+        ("x.safetensors.part_aa", IgnoreReason::Partial),
+    ];
+    assert_eq!(ignored(&open(&files).unwrap()), expected);
+    let alone = open(&["._a.safetensors", "a.safetensors", "optimizer.safetensors"]).unwrap();
+    assert_eq!(alone.shards, paths(&["a.safetensors"]));
+}
+
+#[test]
+fn two_candidates_are_refused_and_both_are_named() {
+    let diffusers = "diffusion_pytorch_model.safetensors";
+    let cases: &[(&[&str], OpenOptions, &[&str])] = &[
+        (&[MODEL, M1, M2], OpenOptions::default(), &[MODEL, M1, M2]),
+        (&[MODEL, M2], OpenOptions::default(), &[MODEL, M2]),
+        (
+            &[M1, M2, "model_1-of-1.safetensors"],
+            OpenOptions::default(),
+            &[M1, M2, "model_1-of-1.safetensors"],
+        ),
+        (
+            &[M1, M2, "model-00001-of-00003.safetensors"],
+            OpenOptions::default(),
+            &[M1, "model-00001-of-00003.safetensors", M2],
+        ),
+        (
+            &["a.safetensors", "b.safetensors"],
+            OpenOptions::default(),
+            &["a.safetensors", "b.safetensors"],
+        ),
+        (
+            &["a.safetensors", "b-1-of-1.safetensors"],
+            OpenOptions::default(),
+            &["a.safetensors", "b-1-of-1.safetensors"],
+        ),
+        (&[MODEL, diffusers], OpenOptions::default(), &[MODEL, diffusers]),
+        (
+            &["a.safetensors.index.json", "b.safetensors.index.json"],
+            OpenOptions::default(),
+            &["a.safetensors.index.json", "b.safetensors.index.json"],
+        ),
+        (
+            &["model.safetensors.index.v.json", "model.v.safetensors.index.json"],
+            variant("v"),
+            &["model.safetensors.index.v.json", "model.v.safetensors.index.json"],
+        ),
+    ];
+    for (files, options, expected) in cases {
+        match resolve_with(files, options) {
+            Err(Error::Ambiguous { mut candidates, .. }) => {
+                candidates.sort();
+                let mut expected = paths(expected);
+                expected.sort();
+                assert_eq!(candidates, expected, "{files:?}");
+            }
+            other => panic!("{files:?}: {other:?}"),
+        }
+    }
+    let asked = resolve_with(&[MODEL, diffusers], &family(Family::Diffusers)).unwrap();
+    assert_eq!(asked.shards, paths(&[diffusers]));
+}
+
+#[test]
+fn an_index_with_missing_shards_beside_a_single_file_is_refused() {
+    match open(&[INDEX, M1, MODEL]) {
+        Err(error @ Error::StaleIndex { .. }) => {
+            let message = error.to_string();
+            assert!(message.contains(M2) && message.contains("and model.safetensors"), "{message}");
+            assert!(!message.contains(M1));
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn numbered_files_without_index_must_be_all_there() {
+    match open(&[M2]) {
+        Err(Error::MissingNumbered { found: 1, total: 2, missing, .. }) => {
+            assert_eq!(missing, paths(&[M1]));
+        }
+        other => panic!("{other:?}"),
+    }
+    let other_stem = open(&["x-1-of-2.safetensors"]);
+    assert!(matches!(other_stem, Err(Error::MissingNumbered { .. })), "{other_stem:?}");
+}
+
+#[test]
+fn a_folder_without_weights_names_what_was_found() {
+    let cases: &[(&[&str], &[&str])] = &[
+        (&[], &[]),
+        (
+            &[
+                "config.json",
+                "sub/model.safetensors",
+                "._model.safetensors",
+                "optimizer.safetensors",
+            ],
+            &[],
+        ),
+        (
+            &["pytorch_model.bin", "tf_model.h5", "training_args.bin", "model.gguf"],
+            &["model.gguf", "pytorch_model.bin", "tf_model.h5"],
+        ),
+        (&["model.safetensors.incomplete"], &["model.safetensors.incomplete"]),
+    ];
+    for (files, expected) in cases {
+        for options in [OpenOptions::default(), variant("fp16")] {
+            match resolve_with(files, &options) {
+                Err(Error::NoWeights { found, .. }) => assert_eq!(found, paths(expected)),
+                other => panic!("{files:?}: {other:?}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn what_was_asked_for_and_is_not_there_is_an_error_that_names_the_rest() {
+    let missing = resolve_with(&[MODEL, INDEX], &variant("fp16"));
+    match missing {
+        Err(Error::NoVariant { variant, found, .. }) => {
+            assert_eq!(&*variant, "fp16");
+            assert_eq!(found, paths(&["model.safetensors.index.json", MODEL]));
+        }
+        other => panic!("{other:?}"),
+    }
+    let missing = resolve_with(&[MODEL], &family(Family::Adapter));
+    assert!(matches!(missing, Err(Error::NoFamily { stem: "adapter_model", .. })), "{missing:?}");
+    let index = "model.safetensors.index.fp16.json";
+    for files in [
+        &[index, "model.fp16-1-of-1.safetensors"][..],
+        &[index, "model-1-of-1.fp16.safetensors"],
+        &["model.fp16.safetensors", "model.fp32.safetensors"],
+    ] {
+        let refused = open(files);
+        assert!(matches!(refused, Err(Error::OnlyVariants { .. })), "{files:?}: {refused:?}");
+    }
+}
+
+#[test]
+fn choices_that_a_person_should_know_of_are_noted() {
+    let bare = "model.safetensors.index.json={\"a\": \"model.safetensors\"}";
+    let lone = "x.safetensors.index.json={\"weight_map\":{\"a\":\"m.safetensors\"}}";
+    let notes = |files: &[&str], options: &OpenOptions| resolve_with(files, options).unwrap().notes;
+    let plain = OpenOptions::default();
+    for (files, options, says) in [
+        (&[M1, M2][..], &plain, "no index: 2 numbered files"),
+        (&["x.safetensors"], &plain, "the only weight file"),
+        (&[EMPTY_INDEX, MODEL], &plain, "names no tensor, model.safetensors is opened"),
+        (&[bare, MODEL], &plain, "bare weight map"),
+        (&[lone, "m.safetensors"], &plain, "the only index"),
+        (&[INDEX, MODEL], &ignoring_the_index(), "model.safetensors.index.json: not read"),
+    ] {
+        let notes = notes(files, options);
+        assert!(notes.len() == 1 && notes.iter().any(|note| note.contains(says)), "{notes:?}");
+    }
+    assert!(notes(&[MODEL], &plain).is_empty() && notes(&[INDEX, M1, M2], &plain).is_empty());
+}
+
+#[test]
+fn listed_files_of_the_folder_may_be_given_by_their_whole_path() {
+    let dir = folder(&[MODEL, "x.safetensors"]);
+    let path = dir.path().join(MODEL);
+    let options = OpenOptions { files: Some(vec![path.clone()]), ..OpenOptions::default() };
+    let resolved = resolve(dir.path(), &options, None).unwrap();
+    assert_eq!(resolved.shards, [path]);
+    assert_eq!(ignored(&resolved), [("x.safetensors", IgnoreReason::OtherSet)]);
+}
+
+#[test]
+fn an_index_that_says_nothing_or_is_broken_is_refused() {
+    let empty = open(&[EMPTY_INDEX, M1, M2]);
+    assert!(matches!(empty, Err(Error::EmptyWeightMap { .. })), "{empty:?}");
+    let broken = open(&["model.safetensors.index.json={\"weight_map\": {\n=======", MODEL]);
+    assert!(matches!(broken, Err(Error::Json { line: 2, .. })), "{broken:?}");
+    let escape = "model.safetensors.index.json={\"weight_map\":{\"a\":\"../x.safetensors\"}}";
+    assert!(matches!(open(&[escape, MODEL]), Err(Error::ShardPath { .. })));
+    let small = OpenOptions { max_index_bytes: 10, ..OpenOptions::default() };
+    match resolve_with(&[INDEX, M1, M2], &small) {
+        Err(Error::JsonTooLarge { max: 10, option: "max_index_bytes", .. }) => {}
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn listed_files_are_taken_as_they_are() {
+    let listed = |files: &[&str]| OpenOptions {
+        files: Some(paths(files)),
+        variant: Some("unused".to_owned()),
+        ..OpenOptions::default()
+    };
+    let files = [MODEL, M1, "sub/x.bin"];
+    let resolved = resolve_with(&files, &listed(&["sub/x.bin", M1, M1])).unwrap();
+    assert_eq!(resolved.shards, paths(&[M1, "sub/x.bin"]));
+    assert_eq!(ignored(&resolved), [(MODEL, IgnoreReason::OtherSet)]);
+    let none = resolve_with(&files, &listed(&[]));
+    assert!(matches!(none, Err(Error::NoWeights { .. })), "{none:?}");
+}
+
+#[test]
+fn the_configuration_may_name_the_weights() {
+    let dir = folder(&[
+        MODEL,
+        "w/x.safetensors",
+        "w/x.safetensors.index.json={\"weight_map\":{\"a\":\"w/x.safetensors\"}}",
+    ]);
+    let configured = |value| resolve(dir.path(), &OpenOptions::default(), Some(value));
+    let by_file = configured("./w/x.safetensors").unwrap();
+    let by_index = configured("w/x.safetensors.index.json").unwrap();
+    assert!(by_file.index.is_none() && by_index.index.is_some());
+    assert_eq!(
+        (&by_file.shards, &by_index.shards),
+        (&paths(&["w/x.safetensors"]), &by_file.shards)
+    );
+    for value in ["../x.safetensors", "/x.safetensors", "x.bin", "", "../x.safetensors.index.json"]
+    {
+        let refused = configured(value);
+        assert!(matches!(refused, Err(Error::WeightsPath { .. })), "{value}: {refused:?}");
+    }
+    let asked = resolve(dir.path(), &family(Family::Model), Some("w/x.safetensors")).unwrap();
+    assert_eq!(asked.shards, paths(&[MODEL]));
+}
+
+#[test]
+fn a_path_to_a_file_opens_that_file() {
+    let dir = folder(&[
+        INDEX,
+        M1,
+        M2,
+        "blob",
+        "x.bin",
+        "other.json={\"weight_map\":{\"a\":\"./z.safetensors\"}}",
+    ]);
+    let at = |name: &str| resolve(&dir.path().join(name), &OpenOptions::default(), None);
+    for name in ["blob", M2] {
+        let resolved = at(name).unwrap();
+        assert_eq!((&*resolved.root, resolved.shards), (dir.path(), paths(&[name])));
+        assert!(resolved.ignored.is_empty());
+    }
+    let resolved = at("model.safetensors.index.json").unwrap();
+    assert_eq!((&*resolved.root, resolved.shards), (dir.path(), paths(&[M1, M2])));
+    assert_eq!(at("other.json").unwrap().shards, paths(&["z.safetensors"]));
+    match at("x.bin") {
+        Err(Error::NoWeights { found, .. }) => assert_eq!(found, [dir.path().join("x.bin")]),
+        other => panic!("{other:?}"),
+    }
+    let missing = at("nothing");
+    assert!(matches!(missing, Err(Error::NotFound { .. })), "{missing:?}");
+}
+
+#[test]
+fn a_folder_of_the_hub_cache_names_what_it_holds() {
+    let dir = folder(&[
+        "models--org--name/snapshots/0123abcd/model.safetensors",
+        "models--org--name/snapshots/00aa/model.safetensors",
+        "models--org--name/refs/main=0123abcd",
+        "models--b/snapshots/1/x",
+        "version.txt",
+    ]);
+    let at = |name: &str| resolve(&dir.path().join(name), &OpenOptions::default(), None);
+    match at("models--org--name") {
+        Err(Error::HubRepository { snapshots, .. }) => {
+            assert_eq!(snapshots, paths(&["snapshots/00aa", "snapshots/0123abcd"]));
+        }
+        other => panic!("{other:?}"),
+    }
+    assert!(matches!(at("models--b"), Err(Error::HubRepository { .. })));
+    match at("") {
+        Err(Error::HubCacheRoot { repositories, .. }) => {
+            assert_eq!(repositories, paths(&["models--b", "models--org--name"]));
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(at("models--org--name/snapshots/00aa").unwrap().shards, paths(&[MODEL]));
+}
+
+#[test]
+fn a_pipeline_names_its_models() {
+    let manifest = "model_index.json={\"_class_name\": \"X\", \"unet\": [\"diffusers\", \"U\"], \
+        \"scheduler\": [\"diffusers\", \"S\"], \"safety\": [null, null], \"flag\": true}";
+    let parts = [
+        "unet/config.json",
+        "scheduler/scheduler_config.json",
+        "safety/config.json",
+        "other/config.json",
+    ];
+    let with = |first: &str, more: &[&str]| open(&[&[first], &parts[..], more].concat());
+    for more in [&[][..], &["v1-5-pruned.safetensors"], &[MODEL]] {
+        match with(manifest, more) {
+            Err(Error::Pipeline { components, .. }) => assert_eq!(components, paths(&["unet"])),
+            other => panic!("{other:?}"),
+        }
+    }
+    match with("model_index.json={", &[]) {
+        Err(Error::Pipeline { components, .. }) => {
+            assert_eq!(components, paths(&["other", "safety", "unet"]));
+        }
+        other => panic!("{other:?}"),
+    }
+    let flat = open(&[manifest, "diffusion_pytorch_model.safetensors"]).unwrap();
+    assert_eq!(flat.family, Some(Family::Diffusers));
+    let files = [&[manifest, MODEL], &parts[..]].concat();
+    assert!(resolve_with(&files, &family(Family::Model)).is_ok());
+}
+
+#[cfg(unix)]
+#[test]
+fn links_are_followed_and_dangling_ones_are_kept_for_the_opening() {
+    use std::os::unix::fs::symlink;
+
+    let dir = folder(&["blobs/abc", "snapshots/1/config.json"]);
+    let snapshot = dir.path().join("snapshots/1");
+    symlink("../../blobs/abc", snapshot.join(M1)).unwrap();
+    symlink("../../blobs/feedface", snapshot.join(M2)).unwrap();
+    let opened = |root: &Path| resolve(root, &OpenOptions::default(), None);
+    assert_eq!(opened(&snapshot).unwrap().shards, paths(&[M1, M2]));
+
+    symlink("gone", dir.path().join("lost")).unwrap();
+    match opened(&dir.path().join("lost")) {
+        Err(Error::File(tensorfile::Error::DanglingLink { target, .. })) => {
+            assert_eq!(target, Path::new("gone"));
+        }
+        other => panic!("{other:?}"),
+    }
+    // A dangling single file is no rival of an index with missing shards.
+    let (name, text) = INDEX.split_once('=').unwrap();
+    fs::write(snapshot.join(name), text).unwrap();
+    symlink("../../blobs/gone", snapshot.join(MODEL)).unwrap();
+    assert!(opened(&snapshot).unwrap().index.is_some());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_socket_is_not_opened() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("model.safetensors");
+    let _socket = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    let refused = resolve(&path, &OpenOptions::default(), None);
+    assert!(
+        matches!(refused, Err(Error::File(tensorfile::Error::NotARegularFile { .. }))),
+        "{refused:?}"
+    );
+    assert_eq!(resolve(dir.path(), &OpenOptions::default(), None).unwrap().shards, paths(&[MODEL]));
+}
