@@ -6,6 +6,7 @@ mod config;
 mod error;
 mod file_role;
 mod generation;
+pub mod hub;
 mod index_text;
 mod json;
 mod natural;

@@ -3,6 +3,8 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use tensorfile::HeaderOptions;
+
 use crate::json;
 
 /// How to open a model directory. The defaults refuse whatever has two readings.
@@ -23,6 +25,8 @@ pub struct OpenOptions {
     pub unindexed: Unindexed,
     /// What becomes of a model some of whose shards are missing.
     pub missing_shards: MissingShards,
+    /// How the headers of the shards are judged.
+    pub header: HeaderOptions,
     /// Bytes an index may have.
     pub max_index_bytes: u64,
     /// Bytes any other JSON file may have.
@@ -43,6 +47,7 @@ impl Default for OpenOptions {
             files: None,
             unindexed: Unindexed::default(),
             missing_shards: MissingShards::default(),
+            header: HeaderOptions::default(),
             max_index_bytes: 1 << 30,
             max_json_bytes: json::DEFAULT_MAX_BYTES,
             threads: None,

@@ -5,10 +5,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use tensorfile::SourceFile;
 
 use super::io_error;
 use super::listing::{Kind, Listing, Role, is_legacy};
-use crate::source_stand_in::SourceFile;
 use crate::{Error, OpenOptions, Result, json};
 
 /// What a path leads to.

@@ -1,0 +1,311 @@
+//! Models in the local cache of the Hugging Face hub. Nothing here uses the network.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tensorfile::SourceFile;
+
+use crate::{Error, Result};
+
+/// A commit hash is 40 or 64 digits; a ref that holds more than this holds something else.
+const MAX_REF_BYTES: u64 = 1024;
+
+/// Returns the folder of the hub cache, whether it exists or not.
+///
+/// It is the first of `HF_HUB_CACHE`, `HUGGINGFACE_HUB_CACHE`, `HF_HOME` with `hub`,
+/// `XDG_CACHE_HOME` with `huggingface/hub`, and `~/.cache/huggingface/hub`. `~`, `$NAME` and
+/// `${NAME}` in their values are replaced, and empty variables do not count.
+///
+/// # Errors
+///
+/// [`Error::NoHubCache`] if none of the variables is set and there is no home directory.
+pub fn cache_dir() -> Result<PathBuf> {
+    cache_dir_in(&|name| env::var_os(name))
+}
+
+/// Returns the folder of a cached model at a revision, which can be opened as a model directory.
+///
+/// `repository` is `org/name` or `name`. `revision` is a branch, a tag, a ref such as `refs/pr/1`,
+/// or a whole commit hash; most callers want `main`. The folder may lack files: the cache holds
+/// what was asked for once.
+///
+/// # Errors
+///
+/// As [`cache_dir`] and [`snapshot_in`].
+pub fn snapshot(repository: &str, revision: &str) -> Result<PathBuf> {
+    snapshot_in(cache_dir()?, repository, revision)
+}
+
+/// As [`snapshot`], in the cache at `cache`.
+///
+/// # Errors
+///
+/// [`Error::HubName`] if a name or revision can be none, and [`Error::NoSnapshot`] if the cache
+/// does not hold exactly this revision: another snapshot is never taken for it.
+pub fn snapshot_in(cache: impl AsRef<Path>, repository: &str, revision: &str) -> Result<PathBuf> {
+    let refuse = |name: &str| Error::HubName { name: name.into() };
+    if !is_repository(repository) {
+        return Err(refuse(repository));
+    }
+    if !revision.split('/').all(is_part) {
+        return Err(refuse(revision));
+    }
+    let folder = cache.as_ref().join(format!("models--{}", repository.replace('/', "--")));
+    let snapshots = folder.join("snapshots");
+    let commit = match read_ref(&folder, revision)? {
+        Some(commit) => commit,
+        None => revision.to_owned(),
+    };
+    let snapshot = snapshots.join(&commit);
+    // A revision with a slash names no folder of `snapshots`, only one below such a folder.
+    if is_part(&commit) && snapshot.is_dir() {
+        return Ok(snapshot);
+    }
+    let snapshots = names_in(&snapshots);
+    Err(Error::NoSnapshot { path: folder, revision: revision.into(), snapshots })
+}
+
+/// The commit that a ref of a repository names, if there is such a ref.
+fn read_ref(folder: &Path, revision: &str) -> Result<Option<String>> {
+    // The hub's own tools keep the revision `refs/pr/1` in `refs/refs/pr/1`.
+    let kept = folder.join("refs").join(revision);
+    let named = folder.join(revision);
+    let path = if kept.is_file() {
+        kept
+    } else if revision.starts_with("refs/") && named.is_file() {
+        named
+    } else {
+        return Ok(None);
+    };
+    let file = SourceFile::open(&path)?;
+    let byte_len = file.byte_len().min(MAX_REF_BYTES);
+    let mut bytes = vec![0; usize::try_from(byte_len).unwrap_or_default()];
+    file.read_exact_at(&mut bytes, 0)?;
+    Ok(Some(String::from_utf8_lossy(&bytes).trim().to_owned()))
+}
+
+/// The names of the entries of a folder, sorted.
+fn names_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut names: Vec<PathBuf> = entries.map(|entry| entry.file_name().into()).collect();
+    names.sort();
+    names
+}
+
+/// Whether this is `name` or `org/name` by the hub's rules.
+fn is_repository(repository: &str) -> bool {
+    let is_name = |name: &str| {
+        let has_edge = |c: char| c == '-' || c == '.';
+        is_part(name)
+            && name.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c))
+            && !name.starts_with(has_edge)
+            && !name.ends_with(has_edge)
+            && name.len() <= 96
+    };
+    let has_double = repository.contains("--") || repository.contains("..");
+    !has_double && repository.split('/').count() <= 2 && repository.split('/').all(is_name)
+}
+
+/// Whether a text is one part of a path on every system, and no way out of a folder.
+fn is_part(part: &str) -> bool {
+    let is_dots = part.trim_end_matches([' ', '.']).is_empty();
+    !is_dots && !part.contains(['/', '\\', ':']) && !part.contains(char::is_control)
+}
+
+/// The cache folder by an environment.
+fn cache_dir_in(variable: &dyn Fn(&str) -> Option<OsString>) -> Result<PathBuf> {
+    let set = |name: &str| variable(name).filter(|value| !value.is_empty());
+    let home = set("HOME").or_else(|| set("USERPROFILE"));
+    let expanded = |name: &str| set(name).map(|value| expand(value, home.as_ref(), &set));
+    for (name, below) in [("HF_HUB_CACHE", ""), ("HUGGINGFACE_HUB_CACHE", ""), ("HF_HOME", "hub")] {
+        if let Some(folder) = expanded(name) {
+            return Ok(if below.is_empty() { folder } else { folder.join(below) });
+        }
+    }
+    let caches =
+        expanded("XDG_CACHE_HOME").or_else(|| Some(Path::new(home.as_ref()?).join(".cache")));
+    Ok(caches.ok_or(Error::NoHubCache)?.join("huggingface").join("hub"))
+}
+
+/// Replaces `~` at the start and variables everywhere; what is unknown stays as it is.
+fn expand(
+    value: OsString,
+    home: Option<&OsString>,
+    variable: &dyn Fn(&str) -> Option<OsString>,
+) -> PathBuf {
+    // A path that is not text holds nothing that people would have written to be replaced.
+    let Some(text) = value.to_str() else { return value.into() };
+    let mut path = OsString::new();
+    let mut rest = text;
+    if let (Some(tail), Some(home)) = (text.strip_prefix('~'), home) {
+        if tail.is_empty() || tail.starts_with('/') {
+            path.push(home);
+            rest = tail;
+        }
+    }
+    while let Some((before, after)) = rest.split_once('$') {
+        path.push(before);
+        let (name, tail) = variable_name(after);
+        match variable(name).filter(|_| !name.is_empty()) {
+            Some(value) => path.push(value),
+            None => {
+                path.push("$");
+                path.push(after.strip_suffix(tail).unwrap_or(after));
+            }
+        }
+        rest = tail;
+    }
+    path.push(rest);
+    path.into()
+}
+
+/// The name at the start of what follows a `$`, and what follows the name.
+fn variable_name(text: &str) -> (&str, &str) {
+    if let Some((name, tail)) = text.strip_prefix('{').and_then(|text| text.split_once('}')) {
+        return (name, tail);
+    }
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let tail = text.trim_start_matches(is_name);
+    (text.strip_suffix(tail).unwrap_or(text), tail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{cache_dir_in, snapshot_in};
+    use crate::{Error, Result};
+    use std::fs;
+    use std::path::{Path, PathBuf};
+
+    fn cache_dir(variables: &[(&str, &str)]) -> Result<PathBuf> {
+        cache_dir_in(&|asked| {
+            variables.iter().find(|(name, _)| *name == asked).map(|(_, value)| value.into())
+        })
+    }
+
+    #[test]
+    fn the_first_variable_that_is_set_gives_the_cache() {
+        let all = [
+            ("HF_HUB_CACHE", "/1"),
+            ("HUGGINGFACE_HUB_CACHE", "/2"),
+            ("HF_HOME", "/3"),
+            ("XDG_CACHE_HOME", "/4"),
+            ("HOME", "/5"),
+        ];
+        let expected = ["/1", "/2", "/3/hub", "/4/huggingface/hub", "/5/.cache/huggingface/hub"];
+        for (first, expected) in expected.into_iter().enumerate() {
+            assert_eq!(cache_dir(&all[first..]).unwrap(), Path::new(expected));
+        }
+        assert!(matches!(cache_dir(&[("HF_HUB_CACHE", "")]), Err(Error::NoHubCache)));
+        assert_eq!(cache_dir(&[("HF_HOME", ""), ("HF_HUB_CACHE", "x")]).unwrap(), Path::new("x"));
+    }
+
+    #[test]
+    fn home_and_variables_are_replaced() {
+        for (value, expected) in [
+            ("~", "/home/u"),
+            ("~/hub", "/home/u/hub"),
+            ("~other/hub", "~other/hub"),
+            ("/x/~", "/x/~"),
+            ("$DATA/hub", "/data/hub"),
+            ("/a${DATA}b$DATA", "/a/datab/data"),
+            ("$NONE/${NONE}/$DATAX", "$NONE/${NONE}/$DATAX"),
+            ("a$", "a$"),
+            ("$/${", "$/${"),
+            ("${}x", "${}x"),
+        ] {
+            let variables = [("HF_HUB_CACHE", value), ("HOME", "/home/u"), ("DATA", "/data")];
+            assert_eq!(cache_dir(&variables).unwrap(), Path::new(expected), "{value}");
+        }
+        let home = cache_dir(&[("HF_HOME", "~/hf"), ("USERPROFILE", "/u")]).unwrap();
+        assert_eq!(home, Path::new("/u/hf/hub"));
+    }
+
+    fn cache() -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, text) in [
+            ("models--org--name/snapshots/aaaa/model.safetensors", ""),
+            ("models--org--name/snapshots/bbbb/model.safetensors", ""),
+            ("models--org--name/refs/main", "aaaa\n"),
+            ("models--org--name/refs/refs/pr/1", " bbbb"),
+            ("models--org--name/refs/pr/2", "bbbb"),
+            ("models--org--name/refs/gone", "cccc"),
+            ("models--org--name/refs/evil", "../../../models--b/snapshots/1"),
+            ("models--org--name/refs/empty", ""),
+            ("models--b/snapshots/1/x", ""),
+        ] {
+            let path = dir.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        dir
+    }
+
+    #[test]
+    fn refs_and_commits_lead_to_snapshots() {
+        let cache = cache();
+        for (repository, revision, expected) in [
+            ("org/name", "main", "models--org--name/snapshots/aaaa"),
+            ("org/name", "refs/pr/1", "models--org--name/snapshots/bbbb"),
+            ("org/name", "refs/pr/2", "models--org--name/snapshots/bbbb"),
+            ("org/name", "pr/2", "models--org--name/snapshots/bbbb"),
+            ("org/name", "bbbb", "models--org--name/snapshots/bbbb"),
+            ("b", "1", "models--b/snapshots/1"),
+        ] {
+            let snapshot = snapshot_in(&cache, repository, revision).unwrap();
+            assert_eq!(snapshot, cache.path().join(expected));
+        }
+    }
+
+    #[test]
+    fn no_other_snapshot_is_taken_for_one_that_is_not_there() {
+        let cache = cache();
+        for revision in ["aaa", "dev", "gone", "evil", "empty", "aaaa/model.safetensors", "refs"] {
+            match snapshot_in(&cache, "org/name", revision) {
+                Err(Error::NoSnapshot { snapshots, .. }) => {
+                    assert_eq!(snapshots, [Path::new("aaaa"), Path::new("bbbb")]);
+                }
+                other => panic!("{revision}: {other:?}"),
+            }
+        }
+        match snapshot_in(&cache, "org/other", "main") {
+            Err(Error::NoSnapshot { path, snapshots, .. }) => {
+                assert!(path.ends_with("models--org--other") && snapshots.is_empty());
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn names_that_leave_the_cache_are_refused() {
+        for (repository, revision) in [
+            ("", "main"),
+            ("..", "main"),
+            ("a/b/c", "main"),
+            ("a/", "main"),
+            ("/a", "main"),
+            ("../a", "main"),
+            ("a--b", "main"),
+            ("a..b", "main"),
+            ("-a/b", "main"),
+            ("a/b.", "main"),
+            ("a b", "main"),
+            ("a\\b", "main"),
+            ("C:", "main"),
+            ("a/b\0", "main"),
+            ("b", ""),
+            ("b", ".."),
+            ("b", "../1"),
+            ("b", "x/../../snapshots/1"),
+            ("b", "/1"),
+            ("b", "1/"),
+            ("b", "x\\y"),
+            ("b", "C:1"),
+            ("b", "1\n"),
+        ] {
+            let refused = snapshot_in(Path::new("."), repository, revision);
+            assert!(matches!(refused, Err(Error::HubName { .. })), "{repository:?} {revision:?}");
+        }
+    }
+}
