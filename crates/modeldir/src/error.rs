@@ -30,8 +30,11 @@ pub enum Error {
 
     // -- Which files hold the weights.
     /// The directory has no safetensors weights.
-    #[error("{}: no safetensors weights{}", PathText(path), Found(found))]
+    #[error("{}: no safetensors weights in this directory{}", PathText(path), Found(found))]
     NoWeights { path: PathBuf, found: Vec<PathBuf> },
+    /// The path is a file whose name is that of weights in a format that is not read.
+    #[error("{}: weights of another format; only safetensors files are read", PathText(path))]
+    OtherFormat { path: PathBuf },
     /// Nothing says which of several files or sets holds the weights.
     #[error("{}: {reason}: {}", PathText(path), Names(candidates))]
     Ambiguous { path: PathBuf, reason: &'static str, candidates: Vec<PathBuf> },

@@ -34,7 +34,7 @@ pub(super) fn classify(path: &Path) -> Result<Input> {
         return Ok(Input::Index);
     }
     if is_legacy(path) {
-        return Err(Error::NoWeights { path: path.into(), found: vec![path.into()] });
+        return Err(Error::OtherFormat { path: path.into() });
     }
     Ok(Input::File)
 }
