@@ -82,14 +82,18 @@ fn read<'a, S: DeserializeSeed<'a>>(json: &'a str, seed: S) -> serde_json::Resul
 
 /// Turns an error of the parser into ours, and says so where git left its marks.
 fn json_error(path: &Path, json: &str, error: &serde_json::Error) -> Error {
-    let mut error = json::syntax_error(path, json, json, error);
-    if let Error::Json { line, message, .. } = &mut error {
-        let at = json.lines().nth(line.saturating_sub(1)).unwrap_or_default();
-        if ["<<<<<<<", "=======", ">>>>>>>"].iter().any(|mark| at.starts_with(mark)) {
-            *message = format!("{message} (an unresolved merge conflict)").into();
-        }
+    let error = json::syntax_error(path, json, json, error);
+    let (line, column, what) = match &error {
+        Error::Json { line, column, message, .. } => (*line, *column, &**message),
+        Error::NotJson { line, column, .. } => (*line, *column, "not JSON"),
+        _ => return error,
+    };
+    let at = json.lines().nth(line.saturating_sub(1)).unwrap_or_default();
+    if !["<<<<<<<", "=======", ">>>>>>>"].iter().any(|mark| at.starts_with(mark)) {
+        return error;
     }
-    error
+    let message = format!("{what} (an unresolved merge conflict)").into();
+    Error::Json { path: path.into(), line, column, message }
 }
 
 impl<'de> Deserialize<'de> for Metadata {

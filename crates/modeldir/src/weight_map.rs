@@ -324,6 +324,7 @@ mod tests {
             ("{\"weight_map\": {\n\"a\": }}", (2, 6), "expected value"),
             ("{\"weight_map\": {}}\n=======\n{}", (2, 1), "merge conflict"),
             ("{\n<<<<<<< HEAD\n\"weight_map\": {}}", (2, 1), "merge conflict"),
+            ("<<<<<<< HEAD\n{}", (1, 1), "merge conflict"),
             ("{\"weight_map\": null}", (1, 19), "weight_map: an object"),
             ("{\"weight_map\": [1]}", (1, 15), "weight_map: an object"),
             ("{\"weight_map\": {}, \"weight_map\": {}}", (1, 31), "twice"),
