@@ -17,7 +17,7 @@ pub(super) fn parse(text: &str) -> Option<Declared> {
     let mut declared = Declared::for_text(text);
     cursor.expect("{")?;
     let mut more = !cursor.skip("}");
-    if cursor.skip("\"__metadata__\":") {
+    if more && cursor.skip("\"__metadata__\":") {
         declared.metadata = Some(cursor.metadata()?);
         more = cursor.another()?;
     }

@@ -2,6 +2,10 @@
 
 use std::path::Path;
 
+use proptest::collection::vec;
+use proptest::sample::select;
+use proptest::{prop_assert_eq, proptest};
+
 use super::{Header, HeaderOptions, TensorInfo, TrailingBytes, json, plain};
 use crate::{Dtype, Error};
 
@@ -387,6 +391,8 @@ fn what_is_not_of_the_plain_form_is_left_to_the_general_parser() {
     let others = [
         " {}".into(),
         "{}x".into(),
+        r#"{}"__metadata__":{}}"#.into(),
+        r#"{},"__metadata__":{}}"#.into(),
         "{".into(),
         format!(r#"{{"w":{entry},}}"#),
         format!(r#"{{"w":{entry},"__metadata__":{{}}}}"#),
@@ -409,5 +415,40 @@ fn what_is_not_of_the_plain_form_is_left_to_the_general_parser() {
     ];
     for text in others {
         assert!(plain::parse(&text).is_none(), "{text}");
+    }
+}
+
+/// A change to a text: from here on, so many characters are replaced by this.
+type Edit = (usize, usize, &'static str);
+
+fn edited(text: &str, edits: &[Edit]) -> String {
+    let mut chars: Vec<char> = text.chars().collect();
+    for (at, len, replacement) in edits {
+        let at = at % (chars.len() + 1);
+        let end = (at + len).min(chars.len());
+        chars.splice(at..end, replacement.chars());
+    }
+    chars.into_iter().collect()
+}
+
+proptest! {
+    #[test]
+    fn no_edit_makes_the_plain_form_mean_something_else(
+        edits in vec(
+            (
+                0..400_usize,
+                0..4_usize,
+                select(vec!["", "\"", "\\", "{", "}", "[", "]", ",", ":", "0", "-", ".", " ", "\u{7}"]),
+            ),
+            0..4,
+        ),
+    ) {
+        let text = r#"{"__metadata__":{"format":"pt"},"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"模":{"data_offsets":[4,12],"shape":[1,2],"dtype":"F32"}}  "#;
+        let text = edited(text, &edits);
+        if let Some(plain) = plain::parse(&text) {
+            let general = json::parse(Path::new("f"), &text).unwrap();
+            prop_assert_eq!(plain.tensors, general.tensors);
+            prop_assert_eq!(plain.metadata, general.metadata);
+        }
     }
 }
