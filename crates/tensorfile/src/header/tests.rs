@@ -424,8 +424,8 @@ type Edit = (usize, usize, &'static str);
 fn edited(text: &str, edits: &[Edit]) -> String {
     let mut chars: Vec<char> = text.chars().collect();
     for (at, len, replacement) in edits {
-        let at = at % (chars.len() + 1);
-        let end = (at + len).min(chars.len());
+        let at = chars.len().min(*at);
+        let end = chars.len().min(at.saturating_add(*len));
         chars.splice(at..end, replacement.chars());
     }
     chars.into_iter().collect()
@@ -436,7 +436,7 @@ proptest! {
     fn no_edit_makes_the_plain_form_mean_something_else(
         edits in vec(
             (
-                0..400_usize,
+                0..160_usize,
                 0..4_usize,
                 select(vec!["", "\"", "\\", "{", "}", "[", "]", ",", ":", "0", "-", ".", " ", "\u{7}"]),
             ),
