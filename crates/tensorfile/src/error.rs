@@ -262,6 +262,17 @@ pub enum Error {
     WriterHeaderTooLarge { header_len: u64, max: u64 },
 }
 
+impl Error {
+    /// Names the tensor that a failed read was for; other errors stay as they are.
+    #[must_use]
+    pub fn with_tensor(mut self, name: &str) -> Self {
+        if let Self::Read { tensor, .. } | Self::ReadPastEnd { tensor, .. } = &mut self {
+            *tensor = Some(name.into());
+        }
+        self
+    }
+}
+
 /// What a path leads to when it is not a regular file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

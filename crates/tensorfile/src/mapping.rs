@@ -77,6 +77,26 @@ pub(crate) unsafe fn map_file(file: &File, path: &Path) -> Result<Buffer> {
     Ok(Buffer::from_file_map(map.map_err(io_error)?))
 }
 
+impl SourceFile {
+    /// The whole file as a mapping, which lives on when the file is closed.
+    ///
+    /// Nothing is read: bytes come when they are first touched.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] if the operating system refuses.
+    ///
+    /// # Safety
+    ///
+    /// While the buffer or a clone of it lives, no process may write to the file or shorten it.
+    /// Bytes that change behind a shared reference are undefined behaviour; touching a byte past a
+    /// new end raises SIGBUS, which by default kills the process, and so does a medium that fails.
+    pub unsafe fn map(&self) -> Result<Buffer> {
+        // SAFETY: our caller vouches for the same.
+        unsafe { map_file(self.file(), self.path()) }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::map_file;

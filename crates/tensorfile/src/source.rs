@@ -96,17 +96,27 @@ impl SourceFile {
     pub fn check_unchanged(&self) -> Result<()> {
         let metadata = self.file.metadata();
         let metadata = metadata.map_err(|error| io_error(&self.path, "look at it", error))?;
-        let (before, after) = (self.identity, Identity::of(&metadata));
-        let changed = |what, before, after| {
-            Err(Error::Changed { path: self.path.clone(), what, before, after })
-        };
-        if after.byte_len != before.byte_len {
-            return changed("length", before.byte_len.into(), after.byte_len.into());
+        self.compare(&self.identity, &Identity::of(&metadata))
+    }
+
+    /// Succeeds if this is the file that had this identity, and nobody has written to it since.
+    ///
+    /// # Errors
+    ///
+    /// Fails with [`Error::Changed`].
+    pub fn check_same(&self, before: &Identity) -> Result<()> {
+        self.compare(before, &self.identity)
+    }
+
+    /// Compares all but the time of change, which a new link or new permissions set as well.
+    fn compare(&self, before: &Identity, after: &Identity) -> Result<()> {
+        let mut both = before.facts().into_iter().zip(after.facts());
+        match both.find(|(before, after)| before != after) {
+            None => Ok(()),
+            Some(((what, before), (_, after))) => {
+                Err(Error::Changed { path: self.path.clone(), what, before, after })
+            }
         }
-        if after.modified_ns != before.modified_ns {
-            return changed("time of last write", before.modified_ns, after.modified_ns);
-        }
-        Ok(())
     }
 }
 
@@ -138,6 +148,22 @@ pub struct Identity {
 }
 
 impl Identity {
+    /// The length of the file in bytes.
+    #[must_use]
+    pub fn byte_len(&self) -> u64 {
+        self.byte_len
+    }
+
+    /// What must stay for the bytes to be the same.
+    fn facts(&self) -> [(&'static str, i128); 4] {
+        [
+            ("device", self.device.into()),
+            ("inode", self.inode.into()),
+            ("length", self.byte_len.into()),
+            ("time of last write", self.modified_ns),
+        ]
+    }
+
     #[cfg(unix)]
     fn of(metadata: &Metadata) -> Self {
         use std::os::unix::fs::MetadataExt;
