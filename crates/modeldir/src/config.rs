@@ -87,7 +87,6 @@ impl ModelConfig {
 
     /// Reads the configuration of a directory: `config.json`, or a version of it that
     /// `configuration_files` in it names; without one, `params.json`.
-    #[cfg_attr(not(test), expect(dead_code, reason = "`ModelDir` is not there yet"))]
     pub(crate) fn in_directory(directory: &Path, max_bytes: u64) -> Result<Self> {
         let read = |name: &str| {
             let path = directory.join(name);

@@ -28,6 +28,10 @@ pub enum Error {
     #[error(transparent)]
     File(#[from] tensorfile::Error),
 
+    /// The threads could not be started.
+    #[error("cannot start {threads} threads: {message}")]
+    Threads { threads: usize, message: Box<str> },
+
     // -- Which files hold the weights.
     /// The directory has no safetensors weights.
     #[error("{}: no safetensors weights in this directory{}", PathText(path), Found(found))]

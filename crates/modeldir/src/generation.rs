@@ -61,7 +61,6 @@ impl GenerationConfig {
     }
 
     /// Reads `generation_config.json` of a directory, if it is there.
-    #[cfg_attr(not(test), expect(dead_code, reason = "`ModelDir` is not there yet"))]
     pub(crate) fn in_directory(directory: &Path, max_bytes: u64) -> Result<Option<Self>> {
         let path = directory.join("generation_config.json");
         let text = json::read_if_there(&path, max_bytes)?;

@@ -1,32 +1,92 @@
-//! Opens and loads Hugging Face model directories.
+//! Opens, plans and loads Hugging Face model directories.
+//!
+//! [`ModelDir`] is the principal type: it resolves a path to weight files, reads their headers,
+//! joins them with the index and says what is wrong or odd. From it come a [`LoadPlan`], which is
+//! the list of reads, and from the plan a [`TensorStore`], which holds the tensors by name.
+//!
+//! ```
+//! use half::bf16;
+//! use modeldir::ModelDir;
+//!
+//! let model = ModelDir::open(modeldir_fixtures::model("llama"))?;
+//! assert_eq!(model.shards().len(), 4);
+//!
+//! let store = model.load()?;
+//! let norm: &[bf16] = store.get("model.norm.weight")?.as_slice()?;
+//! assert_eq!(norm.len(), 64);
+//!
+//! assert_eq!(model.config()?.num_hidden_layers(), Some(3));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! | step | reads | fails for |
+//! | --- | --- | --- |
+//! | [`ModelDir::open`] | JSON files and headers | anything that they can show: missing, short or damaged shards, all listed |
+//! | [`ModelDir::plan`] | nothing | nothing |
+//! | [`LoadPlan::load`] | the plan's requests, in parallel | a file that cannot be read or has changed |
+//! | [`LoadPlan::map`] | nothing; pages arrive when touched | a file that cannot be mapped or has changed |
+//! | [`ModelDir::config`] and its like | nothing, or one JSON file | that file being absent or broken |
+//!
+//! # Promises
+//!
+//! - The index decides which shard a tensor comes from. Where two candidates remain there is an
+//!   error that names both, never a choice.
+//! - No content of a directory makes this crate panic, or allocate by a length that was not
+//!   checked against the file's real size.
+//! - The safe ways of loading hand out no byte that was not read: a file that shrinks or changes
+//!   is an error.
+//! - Results depend neither on the order of files and keys nor on thread timing.
+//!
+//! # Memory and time
+//!
+//! Opening allocates a small multiple of the header bytes. Loading allocates the bytes selected
+//! and what aligns them, one region a shard, given back when the last tensor of the shard is
+//! dropped. The page cache holds the files as well, and the kernel reclaims it when it must.
 
 mod accessors;
+mod alias;
 mod chat_template;
 mod config;
+mod dir;
 mod error;
 mod file_role;
 mod generation;
 pub mod hub;
+mod index;
 mod index_text;
+mod join;
 mod json;
+mod layout;
+mod load;
+mod map;
 mod natural;
 mod options;
+mod plan;
 mod quantization;
-#[cfg_attr(not(test), expect(dead_code, reason = "opening directories is not there yet"))]
-#[expect(unused_imports, reason = "opening directories is not there yet")]
+mod report;
 mod resolve;
 mod shard_path;
+mod similar;
+mod store;
+mod threads;
 mod tokenizer;
 mod versions;
-#[cfg_attr(not(test), expect(dead_code, reason = "opening directories is not there yet"))]
 mod weight_map;
 
+pub use alias::{Alias, AliasRule};
 pub use chat_template::ChatTemplate;
 pub use config::ModelConfig;
+pub use dir::ModelDir;
 pub use error::{Error, Fault, MissingCause, Result};
 pub use file_role::FileRole;
 pub use generation::GenerationConfig;
+pub use index::{IndexedTensor, Shard};
+pub use layout::Request;
+pub use load::{LoadOptions, LoadStats, Progress};
 pub use options::{Family, IndexPolicy, MissingShards, OpenOptions, Unindexed};
+pub use plan::LoadPlan;
 pub use quantization::Quantization;
+pub use report::{Report, StrayTensor, TotalSize};
 pub use resolve::{IgnoreReason, IgnoredFile};
+pub use store::TensorStore;
 pub use tokenizer::TokenizerFiles;

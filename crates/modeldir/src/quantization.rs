@@ -65,7 +65,6 @@ impl Quantization {
     }
 
     /// The quantization of a directory: that of its configuration, else that of a file beside it.
-    #[cfg_attr(not(test), expect(dead_code, reason = "`ModelDir` is not there yet"))]
     pub(crate) fn in_directory(
         directory: &Path,
         config: Option<&ModelConfig>,

@@ -238,6 +238,13 @@ impl Choice {
     }
 }
 
+/// The names of the regular files of a folder.
+pub(crate) fn file_names(folder: &Path) -> Result<Vec<String>> {
+    let entries = Listing::read(folder)?.entries.into_iter();
+    let files = entries.filter(|entry| entry.kind == listing::Kind::File);
+    Ok(files.filter_map(|entry| entry.name.into_string().ok()).collect())
+}
+
 /// Compares names in natural order, whatever their bytes.
 fn natural_os(a: &OsStr, b: &OsStr) -> Ordering {
     natural::compare(&a.to_string_lossy(), &b.to_string_lossy()).then_with(|| a.cmp(b))

@@ -51,11 +51,6 @@ impl WeightMap {
         Ok(Self { text, entries, shards, total_size, metadata, is_bare })
     }
 
-    /// The number of tensors.
-    pub(crate) fn len(&self) -> usize {
-        self.entries.len()
-    }
-
     /// Whether the index names no tensor at all.
     pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()
@@ -69,12 +64,6 @@ impl WeightMap {
     /// Every tensor by name, with the position of its shard in [`Self::shards`].
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = (&str, usize)> {
         self.entries.iter().map(|entry| (self.name(entry), entry.shard))
-    }
-
-    /// The position in [`Self::shards`] of the shard of a tensor.
-    pub(crate) fn get(&self, tensor: &str) -> Option<usize> {
-        let at = self.entries.binary_search_by(|entry| self.name(entry).cmp(tensor)).ok()?;
-        self.entries.get(at).map(|entry| entry.shard)
     }
 
     /// The number of tensors of each of the [`Self::shards`].
@@ -185,7 +174,6 @@ mod tests {
             ]
         );
         assert_eq!(map.tensors_per_shard(), [1, 2, 1]);
-        assert_eq!((map.get("b"), map.get("bb"), map.len()), (Some(2), None, 4));
     }
 
     #[test]
@@ -197,7 +185,6 @@ mod tests {
         .unwrap();
         let expected = [("zé\n", "a.safetensors"), ("é", "a.safetensors"), ("😀", "a.safetensors")];
         assert_eq!(pairs(&map), expected);
-        assert_eq!(map.get("zé\n"), Some(0));
     }
 
     #[test]

@@ -149,7 +149,7 @@ fn a_variant_is_opened_only_if_asked_for_and_in_every_spelling() {
 #[test]
 fn an_index_is_used_only_where_it_decides() {
     let used = |files: &[&str], options: &OpenOptions| {
-        resolve_with(files, options).unwrap().index.map(|index| index.map.len())
+        resolve_with(files, options).unwrap().index.map(|index| index.map.iter().len())
     };
     assert_eq!(used(&[INDEX, M1, M2], &OpenOptions::default()), Some(2));
     assert_eq!(used(&[INDEX, M1], &OpenOptions::default()), Some(2));

@@ -1,0 +1,270 @@
+//! `ModelDir`: a model directory that has been resolved, indexed and checked.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use tracing::{debug, debug_span};
+
+use crate::alias::{self, AliasSources};
+use crate::config::ModelConfig;
+use crate::generation::GenerationConfig;
+use crate::index::{Findings, Index, IndexedTensor, Shard};
+use crate::load::LoadOptions;
+use crate::options::OpenOptions;
+use crate::plan::LoadPlan;
+use crate::quantization::Quantization;
+use crate::report::{Report, StrayTensor, TotalSize};
+use crate::resolve::{self, Resolved};
+use crate::store::TensorStore;
+use crate::tokenizer::TokenizerFiles;
+use crate::{Error, Result};
+
+/// A model directory: its tensors by name, and the files beside them.
+///
+/// Opening reads JSON files and headers and keeps no file open. Cloning is cheap.
+///
+/// ```
+/// use modeldir::ModelDir;
+///
+/// let model = ModelDir::open(modeldir_fixtures::model("llama"))?;
+/// println!("{} tensors, {} bytes, {} shards", model.len(), model.byte_len(), model.shards().len());
+///
+/// let head = model.info("lm_head.weight")?;
+/// assert_eq!(head.shape(), [320, 64]);
+/// assert!(model.report().is_clean());
+/// # Ok::<(), modeldir::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct ModelDir {
+    index: Arc<Index>,
+    beside: Arc<Beside>,
+}
+
+/// What is not tensors.
+#[derive(Debug)]
+struct Beside {
+    report: Report,
+    config: Result<ModelConfig>,
+    tokenizer: TokenizerFiles,
+    max_json_bytes: u64,
+}
+
+impl ModelDir {
+    /// Opens a directory, one weight file, or the directory of an index file.
+    ///
+    /// Blocks while JSON files and the headers of all shards are read, in parallel; no byte of a
+    /// tensor is. A broken configuration or tokenizer does not fail here, but where it is asked
+    /// for.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Incomplete`] lists every missing, short or damaged shard and every tensor that is
+    /// not where the index has it. The other variants say why the weights could not be found.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Self::open_with(path, &OpenOptions::default())
+    }
+
+    /// Opens as [`open`](Self::open) does, with options.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    pub fn open_with(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self> {
+        let path = path.as_ref();
+        let _span = debug_span!("open", path = %path.display()).entered();
+        let config = ModelConfig::in_directory(folder_of(path), options.max_json_bytes);
+        let named = config.as_ref().ok().and_then(ModelConfig::transformers_weights);
+        let resolved = resolve::resolve(path, options, named)?;
+        let root = &resolved.root;
+        let map = resolved.index.as_ref().map(|index| &index.map);
+        let (mut index, findings) = Index::build(root, &resolved.shards, map, options)?;
+        index.aliases = find_aliases(&index, &resolved, config.as_ref().ok(), options);
+
+        let tokenizer = {
+            let names = resolve::file_names(root)?;
+            TokenizerFiles::with_max_bytes(root.clone(), &names, options.max_json_bytes)
+        };
+        let report = report(&index, resolved, findings, config.as_ref().ok());
+        debug!(tensors = index.tensors.len(), shards = index.shards.len(), "opened");
+        let max_json_bytes = options.max_json_bytes;
+        let beside = Beside { report, config, tokenizer, max_json_bytes };
+        Ok(Self { index: Arc::new(index), beside: Arc::new(beside) })
+    }
+
+    /// The directory to which shard paths are relative.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.index.root
+    }
+
+    /// Number of tensors; aliases are not counted.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.index.tensors.len()
+    }
+
+    /// Whether there is no tensor.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.index.tensors.is_empty()
+    }
+
+    /// Bytes of all tensors.
+    #[must_use]
+    pub fn byte_len(&self) -> u64 {
+        self.tensors().map(|tensor| tensor.byte_len() as u64).sum()
+    }
+
+    /// The tensors, by name.
+    pub fn tensors(&self) -> impl ExactSizeIterator<Item = &IndexedTensor> {
+        self.index.tensors.iter()
+    }
+
+    /// The stored names, in order.
+    pub fn names(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.tensors().map(IndexedTensor::name)
+    }
+
+    /// What the headers say of a tensor; an alias stands for its target.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TensorNotFound`] if there is none.
+    pub fn info(&self, name: &str) -> Result<&IndexedTensor> {
+        let position = self.index.position(self.index.aliases.target(name));
+        position.map(|i| &self.index.tensors[i]).ok_or_else(|| self.index.not_found(name))
+    }
+
+    /// The weight files; [`IndexedTensor::shard`] is a position in this list.
+    #[must_use]
+    pub fn shards(&self) -> &[Shard] {
+        &self.index.shards
+    }
+
+    /// What was ignored or found odd.
+    #[must_use]
+    pub fn report(&self) -> &Report {
+        &self.beside.report
+    }
+
+    /// The configuration: `config.json`, or `params.json` where there is none.
+    ///
+    /// # Errors
+    ///
+    /// What was wrong with the file when the directory was opened; [`Error::NoFile`] if there is
+    /// none.
+    pub fn config(&self) -> Result<&ModelConfig> {
+        self.beside.config.as_ref().map_err(Error::clone)
+    }
+
+    /// How the weights are quantized, wherever the directory says it, or `None` if it does not.
+    /// May read a JSON file.
+    ///
+    /// # Errors
+    ///
+    /// If a file that could say it is broken.
+    pub fn quantization(&self) -> Result<Option<Quantization>> {
+        let config = match &self.beside.config {
+            Ok(config) => Some(config),
+            Err(Error::NoFile { .. }) => None,
+            Err(error) => return Err(error.clone()),
+        };
+        Quantization::in_directory(self.path(), config, self.beside.max_json_bytes)
+    }
+
+    /// Reads `generation_config.json`, or returns `None` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// If the file is broken.
+    pub fn generation_config(&self) -> Result<Option<GenerationConfig>> {
+        GenerationConfig::in_directory(self.path(), self.beside.max_json_bytes)
+    }
+
+    /// Which files hold tokenizer, chat templates and processors. Nothing is read.
+    #[must_use]
+    pub fn tokenizer(&self) -> &TokenizerFiles {
+        &self.beside.tokenizer
+    }
+
+    /// Plans to load every tensor. Does no I/O.
+    #[must_use]
+    pub fn plan(&self) -> LoadPlan {
+        let _span = debug_span!("plan", tensors = self.len()).entered();
+        LoadPlan::new(Arc::clone(&self.index), 0..self.len())
+    }
+
+    /// Loads every tensor with default options; short for `plan().load(…)`.
+    ///
+    /// # Errors
+    ///
+    /// As [`LoadPlan::load`].
+    pub fn load(&self) -> Result<TensorStore> {
+        self.plan().load(&LoadOptions::default())
+    }
+}
+
+/// The folder in which a model's JSON files lie: the path itself, or the one that holds the file.
+fn folder_of(path: &Path) -> &Path {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    if path.is_dir() { path } else { parent.unwrap_or(Path::new(".")) }
+}
+
+/// Asks disk first, then caller, metadata and configuration.
+fn find_aliases(
+    index: &Index,
+    resolved: &Resolved,
+    config: Option<&ModelConfig>,
+    options: &OpenOptions,
+) -> alias::Aliases {
+    let in_index = resolved.index.iter().flat_map(|index| index.map.metadata());
+    let in_index = in_index.map(|(name, target)| (name.as_str(), target.as_str()));
+    let in_shards = index.shards.iter().filter_map(Shard::metadata).flatten();
+    let in_shards = in_shards.map(|(name, target)| (name.as_str(), target.as_str()));
+    let sources = AliasSources {
+        declared: &options.aliases,
+        metadata: in_index.chain(in_shards).collect(),
+        tied: config.and_then(ModelConfig::tie_word_embeddings),
+    };
+    alias::find(|name| index.position(name).is_some(), &sources)
+}
+
+/// Puts together what was ignored or odd.
+fn report(
+    index: &Index,
+    resolved: Resolved,
+    findings: Findings,
+    config: Option<&ModelConfig>,
+) -> Report {
+    let stray = |strays: Vec<crate::join::Misplaced>| {
+        let named = |stray: crate::join::Misplaced| StrayTensor {
+            shard: index.shards[stray.shard as usize].path().to_owned(),
+            tensor: stray.name,
+        };
+        strays.into_iter().map(named).collect()
+    };
+    let total_size = resolved.index.as_ref().and_then(|file| file.map.total_size());
+    let total_size = total_size.map(|declared| TotalSize {
+        declared: declared.as_str().to_owned(),
+        declared_bytes: declared.byte_len(),
+        tensor_bytes: index.tensors.iter().map(|tensor| tensor.byte_len() as u64).sum(),
+        file_bytes: index.shards.iter().map(Shard::file_len).sum(),
+    });
+    let trailing = index.shards.iter().filter(|shard| shard.trailing_bytes() > 0);
+    let mut notes = resolved.notes;
+    notes.extend(
+        config.into_iter().flat_map(ModelConfig::notes).map(|note| format!("config.json: {note}")),
+    );
+    Report {
+        family: resolved.family,
+        index_file: resolved.index.map(|index| index.path),
+        ignored_files: resolved.ignored,
+        unindexed: stray(findings.unindexed),
+        stale: stray(findings.stale),
+        total_size,
+        skipped: findings.skipped,
+        trailing_bytes: trailing.map(|s| (s.path().to_owned(), s.trailing_bytes())).collect(),
+        aliases: index.aliases.as_slice().to_vec(),
+        notes,
+    }
+}

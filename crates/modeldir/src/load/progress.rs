@@ -1,0 +1,82 @@
+//! Counts bytes as they arrive and tells the caller, not too often.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Shortest time between two calls of the caller's function.
+const INTERVAL: Duration = Duration::from_millis(33);
+
+/// How far a load has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Progress {
+    /// Bytes read so far.
+    pub bytes_done: u64,
+    /// Bytes that the plan reads in all.
+    pub bytes_total: u64,
+}
+
+/// The byte counter of one load.
+pub(super) struct Meter<'a> {
+    start: Instant,
+    bytes_total: u64,
+    bytes_done: AtomicU64,
+    /// Time of the next call, in nanoseconds since `start`.
+    next_call: AtomicU64,
+    tell: Option<&'a (dyn Fn(Progress) + Sync)>,
+}
+
+impl<'a> Meter<'a> {
+    pub(super) fn new(bytes_total: u64, tell: Option<&'a (dyn Fn(Progress) + Sync)>) -> Self {
+        let (bytes_done, next_call) = (AtomicU64::new(0), AtomicU64::new(0));
+        Self { start: Instant::now(), bytes_total, bytes_done, next_call, tell }
+    }
+
+    /// Adds bytes that have arrived; calls the caller's function if it is time to.
+    pub(super) fn add(&self, bytes: u64) {
+        let bytes_done = self.bytes_done.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let Some(tell) = self.tell else { return };
+        if bytes_done == self.bytes_total || self.is_time() {
+            tell(Progress { bytes_done, bytes_total: self.bytes_total });
+        }
+    }
+
+    pub(super) fn bytes_done(&self) -> u64 {
+        self.bytes_done.load(Ordering::Relaxed)
+    }
+
+    /// Whether the interval has passed; true for one thread only.
+    fn is_time(&self) -> bool {
+        let now = nanos(self.start.elapsed());
+        let due = self.next_call.load(Ordering::Relaxed);
+        now >= due
+            && self
+                .next_call
+                .compare_exchange(due, now + nanos(INTERVAL), Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok()
+    }
+}
+
+/// Nanoseconds of a duration; 500 years fit.
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX / 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Meter, Progress};
+    use std::sync::Mutex;
+
+    #[test]
+    fn the_last_byte_is_always_told_and_the_calls_between_are_few() {
+        let calls = Mutex::new(Vec::new());
+        let tell = |progress: Progress| calls.lock().unwrap().push(progress.bytes_done);
+        let meter = Meter::new(100_000, Some(&tell));
+        let start = std::time::Instant::now();
+        (0..100_000).for_each(|_| meter.add(1));
+        let at_most = 2 + start.elapsed().as_millis() / 33;
+        let calls = calls.into_inner().unwrap();
+        assert_eq!(calls.last(), Some(&100_000));
+        assert!(calls.len() as u128 <= at_most, "{} calls", calls.len());
+    }
+}

@@ -1,0 +1,122 @@
+//! What opening a directory ignored or found odd, and did not refuse.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use tensorfile::{PathText, Quoted};
+
+use crate::Fault;
+use crate::alias::Alias;
+use crate::options::Family;
+use crate::resolve::IgnoredFile;
+
+/// What opening a directory ignored or found odd; nothing here kept it from being opened.
+///
+/// Displayed, it is a line for each fact, and empty if there is none.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Report {
+    /// The family by whose names the weights were found; none for other names and listed files.
+    pub family: Option<Family>,
+    /// The index that was used, relative to the directory.
+    pub index_file: Option<PathBuf>,
+    /// Files beside the weights that were not read as weights, and why.
+    pub ignored_files: Vec<IgnoredFile>,
+    /// Tensors of indexed shards that the index does not name, by name.
+    pub unindexed: Vec<StrayTensor>,
+    /// Copies of tensors in shards other than the one that the index names, by name; not loaded.
+    pub stale: Vec<StrayTensor>,
+    /// The `total_size` of the index, if it has one.
+    pub total_size: Option<TotalSize>,
+    /// Shards that were left out, with [`MissingShards::Skip`](crate::MissingShards).
+    pub skipped: Vec<Fault>,
+    /// Bytes after the last tensor of a shard, where
+    /// [`TrailingBytes::Allow`](tensorfile::TrailingBytes) let them pass.
+    pub trailing_bytes: Vec<(PathBuf, u64)>,
+    /// Names that stand for a tensor stored under another name, by name.
+    pub aliases: Vec<Alias>,
+    /// Other remarks: fields of a wrong type in the configuration, keys given twice.
+    pub notes: Vec<String>,
+}
+
+/// A tensor in a shard where the index does not have it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StrayTensor {
+    /// The name.
+    pub tensor: String,
+    /// The shard that holds it, relative to the directory.
+    pub shard: PathBuf,
+}
+
+/// The `total_size` of an index beside what it may mean.
+///
+/// Writers put the sum of tensor bytes there, or of file sizes, or nothing true. It is never used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TotalSize {
+    /// The value as the index has it: a number, or text that need not be one.
+    pub declared: String,
+    /// The value as a number of bytes, where it can be one.
+    pub declared_bytes: Option<u64>,
+    /// Bytes of all tensors that the index maps.
+    pub tensor_bytes: u64,
+    /// Bytes of all shards, headers included.
+    pub file_bytes: u64,
+}
+
+impl TotalSize {
+    /// Whether the declared value is the sum of tensor bytes.
+    #[must_use]
+    pub fn is_exact(&self) -> bool {
+        self.declared_bytes == Some(self.tensor_bytes)
+    }
+}
+
+impl Report {
+    /// Whether nothing was ignored or odd. Aliases are neither.
+    #[must_use]
+    pub fn is_clean(&self) -> bool {
+        self.ignored_files.is_empty()
+            && self.unindexed.is_empty()
+            && self.stale.is_empty()
+            && self.total_size.as_ref().is_none_or(TotalSize::is_exact)
+            && self.skipped.is_empty()
+            && self.trailing_bytes.is_empty()
+            && self.notes.is_empty()
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for ignored in &self.ignored_files {
+            writeln!(f, "ignored file {ignored}")?;
+        }
+        for StrayTensor { tensor, shard } in &self.unindexed {
+            writeln!(f, "tensor {} in {} is not in the index", Quoted(tensor), PathText(shard))?;
+        }
+        for StrayTensor { tensor, shard } in &self.stale {
+            let (tensor, shard) = (Quoted(tensor), PathText(shard));
+            writeln!(
+                f,
+                "tensor {tensor} in {shard} is a stale copy: the index names another shard"
+            )?;
+        }
+        if let Some(total) = self.total_size.as_ref().filter(|total| !total.is_exact()) {
+            let TotalSize { declared, tensor_bytes, file_bytes, .. } = total;
+            let declared = Quoted(declared);
+            writeln!(
+                f,
+                "total_size is {declared}: tensors have {tensor_bytes} bytes, files {file_bytes}"
+            )?;
+        }
+        for fault in &self.skipped {
+            writeln!(f, "left out: {fault}")?;
+        }
+        for (shard, count) in &self.trailing_bytes {
+            writeln!(f, "shard {} has {count} bytes after its last tensor", PathText(shard))?;
+        }
+        for Alias { name, target, rule } in &self.aliases {
+            writeln!(f, "tensor {} is {}: {rule}", Quoted(name), Quoted(target))?;
+        }
+        self.notes.iter().try_for_each(|note| writeln!(f, "{note}"))
+    }
+}

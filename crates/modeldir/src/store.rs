@@ -1,0 +1,134 @@
+//! The loaded tensors by name.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use tensorfile::Tensor;
+
+use crate::alias::{Alias, Aliases};
+use crate::index::Index;
+use crate::load::LoadStats;
+use crate::similar;
+use crate::{Error, Result};
+
+/// The tensors of a model, or of the part that a plan took, by name.
+///
+/// Whatever way they were loaded, there is this one type. Tensors are cheap to clone and outlive
+/// the store.
+///
+/// ```
+/// use modeldir::ModelDir;
+///
+/// let store = ModelDir::open(modeldir_fixtures::model("gpt2"))?.load()?;
+/// let embedding = store.get("transformer.wte.weight")?;
+/// let values: &[f32] = embedding.as_slice()?;
+/// assert_eq!(values.len(), embedding.num_elements());
+///
+/// // The head is tied: not stored, and still found by its name.
+/// assert_eq!(store.get("lm_head.weight")?.bytes(), embedding.bytes());
+/// # Ok::<(), modeldir::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct TensorStore {
+    root: PathBuf,
+    tensors: BTreeMap<Box<str>, Tensor>,
+    aliases: Aliases,
+    stats: LoadStats,
+}
+
+impl TensorStore {
+    pub(crate) fn new(index: &Index, tensors: Vec<Tensor>, stats: LoadStats) -> Self {
+        let named = |tensor: Tensor| (tensor.name().into(), tensor);
+        let tensors: BTreeMap<Box<str>, Tensor> = tensors.into_iter().map(named).collect();
+        let mut aliases = index.aliases.clone();
+        aliases.retain(|target| tensors.contains_key(target));
+        Self { root: index.root.clone(), tensors, aliases, stats }
+    }
+
+    /// The tensor of this name, or the one that the name stands for if it is an
+    /// [alias](Self::aliases).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TensorNotFound`] if there is none.
+    pub fn get(&self, name: &str) -> Result<&Tensor> {
+        let found = self.tensors.get(self.aliases.target(name));
+        found.ok_or_else(|| self.not_found(name))
+    }
+
+    /// The tensor that is stored under this name; aliases are not followed.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TensorNotFound`] if there is none; for an alias it names the target.
+    pub fn tensor(&self, name: &str) -> Result<&Tensor> {
+        self.tensors.get(name).ok_or_else(|| self.not_found(name))
+    }
+
+    /// Takes the tensor that is stored under this name out of the store.
+    ///
+    /// Its memory is shared with the other tensors of its shard and given back with the last of
+    /// them. Aliases of the name go with it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TensorNotFound`] if there is none.
+    pub fn take(&mut self, name: &str) -> Result<Tensor> {
+        let taken = self.tensors.remove(name).ok_or_else(|| self.not_found(name))?;
+        self.aliases.retain(|target| target != name);
+        Ok(taken)
+    }
+
+    /// The stored names, in order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.tensors.keys().map(AsRef::as_ref)
+    }
+
+    /// The tensors, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Tensor)> {
+        self.tensors.iter().map(|(name, tensor)| (name.as_ref(), tensor))
+    }
+
+    /// Number of tensors; aliases are not counted.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.tensors.len()
+    }
+
+    /// Whether there is no tensor.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.tensors.is_empty()
+    }
+
+    /// Bytes of all tensors.
+    #[must_use]
+    pub fn byte_len(&self) -> u64 {
+        self.tensors.values().map(|tensor| tensor.byte_len() as u64).sum()
+    }
+
+    /// The names that stand for a tensor of the store, by name.
+    #[must_use]
+    pub fn aliases(&self) -> &[Alias] {
+        self.aliases.as_slice()
+    }
+
+    /// The model directory that the tensors come from.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// What loading did. All zero for a mapped store: nothing was read.
+    #[must_use]
+    pub fn stats(&self) -> LoadStats {
+        self.stats
+    }
+
+    fn not_found(&self, name: &str) -> Error {
+        let hint =
+            self.aliases.get(name).map_or_else(|| similar::hint(name, self.names()), Alias::hint);
+        let (path, tensor) = (self.root.clone(), name.into());
+        Error::TensorNotFound { path, tensor, hint: hint.into() }
+    }
+}
