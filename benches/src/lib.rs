@@ -1,1 +1,9 @@
-//! The benchmark programs of the workspace.
+//! How the benches measure: contestants take turns in one process, medians are compared.
+
+mod data;
+mod race;
+mod touch;
+
+pub use data::{deepseek, llama};
+pub use race::{Contestant, race};
+pub use touch::{pretouch, warm};

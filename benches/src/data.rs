@@ -1,0 +1,31 @@
+//! The models that the benches read, made once under `target/bench-data`.
+
+use std::path::{Path, PathBuf};
+
+use modeldir_fixtures::{Synthetic, synthetic_deepseek, synthetic_llama};
+
+/// Returns a DeepSeek-V3-shaped model without data: 163 shards, 93,696 tensors.
+pub fn deepseek() -> PathBuf {
+    made("deepseek", synthetic_deepseek)
+}
+
+/// Returns a Llama-shaped model of random bytes.
+pub fn llama(total_bytes: u64, shards: usize) -> PathBuf {
+    made(&format!("llama-{}m-{shards}", total_bytes >> 20), |dir| {
+        synthetic_llama(dir, total_bytes, shards)
+    })
+}
+
+/// Makes a model in a folder of this name, unless it is there. A half-made one has another name.
+fn made(name: &str, make: impl FnOnce(&Path) -> std::io::Result<Synthetic>) -> PathBuf {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/bench-data");
+    let (dir, half) = (data.join(name), data.join(format!("{name}.half")));
+    if !dir.is_dir() {
+        std::fs::remove_dir_all(&half).ok();
+        std::fs::create_dir_all(&half).expect("target is writable");
+        let made = make(&half).expect("target has room");
+        std::fs::rename(&half, &dir).expect("target is writable");
+        println!("made {name}: {made:?}");
+    }
+    dir
+}
