@@ -25,6 +25,9 @@ pub(super) const METADATA: &str = "__metadata__";
 /// Bytes that a tensor's entry usually takes, or fewer.
 const USUAL_ENTRY_LEN: usize = 96;
 
+/// Characters of the parser's message that are kept.
+const MAX_MESSAGE_CHARS: usize = 160;
+
 /// What a header declares, in the order of the text.
 pub(super) struct Declared {
     pub(super) tensors: Vec<TensorInfo>,
@@ -72,6 +75,10 @@ impl Fault {
 
     fn into_error(self, path: &Path, error: &serde_json::Error) -> Error {
         let path = path.to_path_buf();
+        let (line, column) = (error.line(), error.column());
+        let place = format!(" at line {line} column {column}");
+        let message = error.to_string();
+        let message = cut(message.strip_suffix(&place).unwrap_or(&message));
         match (self.kind, self.tensor) {
             (Some(FaultKind::DuplicateKey(key)), _) => Error::DuplicateMetadataKey { path, key },
             (Some(FaultKind::NotAString { key, found }), _) => {
@@ -81,16 +88,18 @@ impl Fault {
                 Error::UnknownDtype { path, tensor, dtype }
             }
             (_, Some(tensor)) if error.classify() == Category::Data => {
-                Error::InvalidTensor { path, tensor, message: error.to_string().into() }
+                Error::InvalidTensor { path, tensor, message: (message + &place).into() }
             }
-            _ => {
-                let (line, column) = (error.line(), error.column());
-                let message = error.to_string();
-                let place = format!(" at line {line} column {column}");
-                let message = message.strip_suffix(&place).unwrap_or(&message).into();
-                Error::HeaderJson { path, line, column, message }
-            }
+            _ => Error::HeaderJson { path, line, column, message: message.into() },
         }
+    }
+}
+
+/// The parser's message, which may quote a string of any length, cut to what can be shown.
+fn cut(message: &str) -> String {
+    match message.char_indices().nth(MAX_MESSAGE_CHARS) {
+        None => message.to_owned(),
+        Some((end, _)) => message.get(..end).unwrap_or_default().to_owned() + "…",
     }
 }
 

@@ -173,7 +173,7 @@ fn rejects_metadata_that_is_not_strings() {
 
 #[test]
 fn rejects_entries_with_wrong_fields() {
-    let integer = "expected a dimension as an integer from 0 on";
+    let integer = "expected a dimension (an integer, 0 or more)";
     let offsets = "expected data_offsets as an array of begin and end";
     let cases = [
         (w("U8", "[-1,4]", "[0,4]"), format!("invalid type: integer `-1`, {integer}")),
@@ -183,7 +183,7 @@ fn rejects_entries_with_wrong_fields() {
         (w("U8", "[\"1\"]", "[0,1]"), format!("invalid type: string \"1\", {integer}")),
         (
             w("U8", "4", "[0,4]"),
-            "invalid type: integer `4`, expected shape as an array of integers from 0 on".into(),
+            "invalid type: integer `4`, expected shape as an array of dimensions".into(),
         ),
         (w("U8", "[4]", "[0,4,8]"), format!("invalid length 3, {offsets}")),
         (w("U8", "[4]", "[4]"), format!("invalid length 1, {offsets}")),
@@ -191,7 +191,7 @@ fn rejects_entries_with_wrong_fields() {
         (w("U8", "[4]", "{}"), format!("invalid type: map, {offsets}")),
         (
             w("U8", "[4]", "[0,-4]"),
-            "invalid type: integer `-4`, expected a data offset as an integer from 0 on".into(),
+            "invalid type: integer `-4`, expected a data offset (an integer, 0 or more)".into(),
         ),
         (r#"{"w":{"dtype":"U8","shape":[]}}"#.into(), "missing field `data_offsets`".into()),
         (r#"{"w":{"dtype":"U8","data_offsets":[0,1]}}"#.into(), "missing field `shape`".into()),
@@ -221,6 +221,14 @@ fn rejects_entries_with_wrong_fields() {
         let start = format!("f: tensor \"w\": {message} at line 1 column ");
         assert!(error.to_string().starts_with(&start), "{error} for {json}");
     }
+}
+
+#[test]
+fn long_strings_in_wrong_places_are_cut() {
+    let json = w("U8", &format!("\"{}\"", "é".repeat(1_000_000)), "[0,1]");
+    let message = parse(&json, 1).unwrap_err().to_string();
+    assert!(message.len() < 400, "{} bytes", message.len());
+    assert!(message.ends_with("é… at line 1 column 2000029"), "{message}");
 }
 
 #[test]

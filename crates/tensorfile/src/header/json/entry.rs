@@ -116,7 +116,7 @@ impl<'de> Visitor<'de> for ShapeVisitor {
     type Value = Dims;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("shape as an array of integers from 0 on")
+        f.write_str("shape as an array of dimensions")
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Dims, A::Error> {
@@ -156,7 +156,7 @@ impl Visitor<'_> for IntegerVisitor {
     type Value = u64;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} as an integer from 0 on", self.0)
+        write!(f, "{} (an integer, 0 or more)", self.0)
     }
 
     fn visit_u64<E: de::Error>(self, value: u64) -> Result<u64, E> {
