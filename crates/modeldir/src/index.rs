@@ -107,41 +107,26 @@ impl Index {
         let opened = shard::open_all(root, shard_paths, options)?;
         let lost_tensors = map.map(WeightMap::tensors_per_shard).unwrap_or_default();
 
-        let mut index = Self {
-            root: root.to_owned(),
-            shards: Vec::new(),
-            tensors: Vec::new(),
-            aliases: Aliases::default(),
-        };
-        let mut lost = Vec::new();
+        let mut index = Self::empty(root);
+        let (mut headers, mut lost) = (Vec::new(), Vec::new());
         // For each shard of the map its position among those that are there.
         let mut positions = Vec::with_capacity(shard_paths.len());
         for (i, (path, opened)) in shard_paths.iter().zip(opened).enumerate() {
+            positions.push(opened.is_ok().then_some(index_in_u32(headers.len())));
             match opened {
                 Ok(opened) => {
-                    positions.push(Some(index.add_shard(path, opened)));
+                    index.shards.push(opened.shard(path));
+                    headers.push(opened.header.into_tensors());
                 }
                 Err(error) => {
-                    positions.push(None);
-                    lost.push(shard_fault(
-                        root,
-                        path,
-                        error,
-                        lost_tensors.get(i).copied().unwrap_or(0),
-                    ));
+                    let tensors = lost_tensors.get(i).copied().unwrap_or(0);
+                    lost.push(shard_fault(root, path, error, tensors));
                 }
             }
         }
-        let mapped: Option<Vec<Mapped<'_>>> = map.map(|map| {
-            map.iter()
-                .map(|(name, shard)| Mapped {
-                    name,
-                    shard: positions.get(shard).copied().flatten(),
-                })
-                .collect()
-        });
-        let tensors = std::mem::take(&mut index.tensors);
-        let joined = join::join(tensors, mapped.as_deref(), options.unindexed);
+        let mapped =
+            map.map(|map| map.iter().map(|(name, shard)| Mapped { name, shard: positions[shard] }));
+        let joined = join::join(headers, mapped, options.unindexed);
         let skip = options.missing_shards == MissingShards::Skip;
         let (skipped, mut faults) = if skip { (lost, Vec::new()) } else { (Vec::new(), lost) };
         faults.extend(index.join_faults(&joined, options.unindexed));
@@ -193,13 +178,13 @@ impl Index {
         }
     }
 
-    /// Adds a shard that was opened; returns its position.
-    fn add_shard(&mut self, path: &Path, opened: shard::Opened) -> u32 {
-        let position = u32::try_from(self.shards.len()).expect("an index names fewer shards");
-        self.shards.push(opened.shard(path));
-        let tensors = opened.header.into_tensors().into_iter();
-        self.tensors.extend(tensors.map(|info| IndexedTensor::new(info, position)));
-        position
+    fn empty(root: &Path) -> Self {
+        Self {
+            root: root.to_owned(),
+            shards: Vec::new(),
+            tensors: Vec::new(),
+            aliases: Aliases::default(),
+        }
     }
 
     /// What the join found that leaves no whole model.
@@ -222,6 +207,11 @@ impl Index {
         });
         absent.chain(duplicates).chain(unindexed).collect()
     }
+}
+
+/// The position of a shard; each has a file of its own, so there are fewer than 2^32.
+fn index_in_u32(position: usize) -> u32 {
+    u32::try_from(position).expect("a directory holds fewer than 2^32 shards")
 }
 
 /// The fault of a shard that cannot be used.

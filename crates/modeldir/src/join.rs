@@ -1,6 +1,9 @@
 //! Joins what the shards hold with what the weight map says, in both directions; pure.
 
+use std::cmp::Ordering;
+
 use rayon::slice::ParallelSliceMut;
+use tensorfile::TensorInfo;
 
 use crate::index::IndexedTensor;
 use crate::options::Unindexed;
@@ -52,81 +55,102 @@ pub(crate) struct Misplaced {
     pub(crate) shard: u32,
 }
 
-/// Joins the tensors of all headers with the weight map, which is by name; without a map every
-/// tensor counts.
-pub(crate) fn join(
-    mut tensors: Vec<IndexedTensor>,
-    map: Option<&[Mapped<'_>]>,
+/// Joins the tensors of all headers with the weight map, which is by name and each name once;
+/// without a map every tensor counts. The tensors of each shard are by name.
+pub(crate) fn join<'m>(
+    shards: Vec<Vec<TensorInfo>>,
+    map: Option<impl Iterator<Item = Mapped<'m>> + Clone>,
     unindexed: Unindexed,
 ) -> Joined {
-    // Stable, and fast on the runs that the headers are: each is sorted by name.
-    tensors.par_sort_by(|a, b| a.name().cmp(b.name()).then(a.shard.cmp(&b.shard)));
-    let mut joined = Joined { tensors: Vec::with_capacity(tensors.len()), ..Joined::default() };
-    let mut map = map.map(|map| map.iter().peekable());
-    let mut tensors = tensors.into_iter().peekable();
-    while let Some(first) = tensors.next() {
-        let mapped = map.as_mut().map(|map| {
-            while let Some(absent) = map.next_if(|mapped| mapped.name < first.name()) {
-                joined.absent(absent, None);
-            }
-            map.next_if(|mapped| mapped.name == first.name())
-        });
-        match mapped {
-            None => joined.add_unmapped(first, &mut tensors),
-            Some(None) if unindexed == Unindexed::Include => {
-                joined.unindexed.push(Misplaced::of(&first));
-                joined.add_unmapped(first, &mut tensors);
-            }
-            Some(None) => joined.unindexed.push(Misplaced::of(&first)),
-            Some(Some(mapped)) => joined.add_mapped(mapped, first, &mut tensors),
+    let mut joined = Joined::default();
+    match map {
+        Some(map) => {
+            let strays = joined.place(shards, map.clone());
+            joined.add_strays(strays, map, unindexed);
         }
-    }
-    for absent in map.into_iter().flatten() {
-        joined.absent(absent, None);
+        None => {
+            let strays = (0..).zip(shards).flat_map(|(shard, tensors)| in_shard(tensors, shard));
+            joined.add_unmapped(strays.collect());
+        }
     }
     joined
 }
 
-type Tensors = std::iter::Peekable<std::vec::IntoIter<IndexedTensor>>;
-
 impl Joined {
-    /// Takes a tensor that the map does not decide on: more than one copy is a duplicate.
-    fn add_unmapped(&mut self, first: IndexedTensor, rest: &mut Tensors) {
-        let mut copies = 0;
-        while let Some(copy) = rest.next_if(|next| next.name() == first.name()) {
-            if copies == 0 {
+    /// Takes every tensor from the shard that the map names; returns all others.
+    ///
+    /// Map and shards are by name, so one pass over both finds each tensor where it must be.
+    fn place<'m>(
+        &mut self,
+        shards: Vec<Vec<TensorInfo>>,
+        map: impl Iterator<Item = Mapped<'m>>,
+    ) -> Vec<IndexedTensor> {
+        self.tensors.reserve(shards.iter().map(Vec::len).sum());
+        let mut strays = Vec::new();
+        let mut cursors: Vec<_> =
+            shards.into_iter().map(|tensors| tensors.into_iter().peekable()).collect();
+        for Mapped { name, shard } in map {
+            // The tensors of a lost shard are not named one by one.
+            let Some(shard) = shard else { continue };
+            let cursor = &mut cursors[shard as usize];
+            while let Some(stray) = cursor.next_if(|next| next.name() < name) {
+                strays.push(IndexedTensor::new(stray, shard));
+            }
+            match cursor.next_if(|next| next.name() == name) {
+                Some(tensor) => self.tensors.push(IndexedTensor::new(tensor, shard)),
+                None => self.absent.push(Absent { name: name.to_owned(), shard, found_in: None }),
+            }
+        }
+        strays.extend((0..).zip(cursors).flat_map(|(shard, rest)| in_shard(rest, shard)));
+        strays
+    }
+
+    /// Judges the tensors that lie where the map has none: copies of mapped ones are stale, and the
+    /// policy decides about the rest.
+    fn add_strays<'m>(
+        &mut self,
+        mut strays: Vec<IndexedTensor>,
+        map: impl Iterator<Item = Mapped<'m>>,
+        unindexed: Unindexed,
+    ) {
+        strays.sort_by(by_name_and_shard);
+        let mut map = map.map(|mapped| mapped.name).peekable();
+        let mut absent = self.absent.iter_mut().peekable();
+        let mut unmapped = Vec::new();
+        for stray in strays {
+            while map.next_if(|name| *name < stray.name()).is_some() {}
+            while absent.next_if(|absent| &*absent.name < stray.name()).is_some() {}
+            if map.peek() != Some(&stray.name()) {
+                self.unindexed.push(Misplaced::of(&stray));
+                unmapped.push(stray);
+                continue;
+            }
+            if let Some(absent) = absent.peek_mut().filter(|absent| absent.name == stray.name()) {
+                absent.found_in.get_or_insert(stray.shard);
+            }
+            self.stale.push(Misplaced::of(&stray));
+        }
+        if unindexed == Unindexed::Include && !unmapped.is_empty() {
+            self.add_unmapped(unmapped);
+        }
+    }
+
+    /// Takes tensors that no map decides on: more than one copy is a duplicate.
+    fn add_unmapped(&mut self, tensors: Vec<IndexedTensor>) {
+        self.tensors.extend(tensors);
+        // Stable, and fast on the runs that the shards are.
+        self.tensors.par_sort_by(by_name_and_shard);
+        let mut seen = 0;
+        let duplicates = &mut self.duplicates;
+        self.tensors.dedup_by(|copy, first| {
+            let is_copy = copy.name() == first.name();
+            seen = if is_copy { seen + 1 } else { 0 };
+            if seen == 1 {
                 let name = first.name().to_owned();
-                self.duplicates.push(Duplicate { name, first: first.shard, second: copy.shard });
+                duplicates.push(Duplicate { name, first: first.shard, second: copy.shard });
             }
-            copies += 1;
-        }
-        self.tensors.push(first);
-    }
-
-    /// Takes the copy that lies in the mapped shard; the others are stale.
-    fn add_mapped(&mut self, mapped: &Mapped<'_>, first: IndexedTensor, rest: &mut Tensors) {
-        let first_shard = first.shard;
-        let mut found = None;
-        let mut next = Some(first);
-        while let Some(copy) = next {
-            next = rest.next_if(|next| next.name() == mapped.name);
-            if Some(copy.shard) == mapped.shard {
-                found = Some(copy);
-            } else {
-                self.stale.push(Misplaced::of(&copy));
-            }
-        }
-        match found {
-            Some(tensor) => self.tensors.push(tensor),
-            None => self.absent(mapped, Some(first_shard)),
-        }
-    }
-
-    /// Notes a mapped tensor that its shard does not hold, unless the shard itself is lost.
-    fn absent(&mut self, mapped: &Mapped<'_>, found_in: Option<u32>) {
-        if let Some(shard) = mapped.shard {
-            self.absent.push(Absent { name: mapped.name.to_owned(), shard, found_in });
-        }
+            is_copy
+        });
     }
 }
 
@@ -136,39 +160,51 @@ impl Misplaced {
     }
 }
 
+fn in_shard(
+    tensors: impl IntoIterator<Item = TensorInfo>,
+    shard: u32,
+) -> impl Iterator<Item = IndexedTensor> {
+    tensors.into_iter().map(move |info| IndexedTensor::new(info, shard))
+}
+
+fn by_name_and_shard(a: &IndexedTensor, b: &IndexedTensor) -> Ordering {
+    a.name().cmp(b.name()).then(a.shard.cmp(&b.shard))
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::Path;
 
-    use tensorfile::{Header, HeaderOptions};
+    use tensorfile::{Header, HeaderOptions, TensorInfo};
 
     use super::{Absent, Duplicate, Joined, Mapped, Misplaced, join};
-    use crate::index::IndexedTensor;
     use crate::options::Unindexed;
 
     /// One-byte tensors in shards: the first list is shard 0.
-    fn shards(names: &[&[&str]]) -> Vec<IndexedTensor> {
-        let mut tensors = Vec::new();
-        for (shard, names) in (0..).zip(names) {
-            let entry = |(i, name): (usize, &&str)| {
-                format!(r#""{name}":{{"dtype":"U8","shape":[1],"data_offsets":[{i},{}]}}"#, i + 1)
-            };
-            let entries: Vec<String> = names.iter().enumerate().map(entry).collect();
-            let json = format!("{{{}}}", entries.join(","));
-            let mut file = (json.len() as u64).to_le_bytes().to_vec();
-            file.extend(json.bytes());
-            file.resize(file.len() + names.len(), 0);
-            let options = HeaderOptions::default();
-            let header = Header::from_bytes(Path::new("s"), &file, &options).unwrap();
-            tensors.extend(
-                header.into_tensors().into_iter().map(|info| IndexedTensor::new(info, shard)),
-            );
-        }
-        tensors
+    fn shards(names: &[&[&str]]) -> Vec<Vec<TensorInfo>> {
+        names.iter().map(|names| shard(names)).collect()
     }
 
-    fn mapped<'a>(map: &[(&'a str, Option<u32>)]) -> Vec<Mapped<'a>> {
-        map.iter().map(|&(name, shard)| Mapped { name, shard }).collect()
+    fn shard(names: &[&str]) -> Vec<TensorInfo> {
+        let entry = |(i, name): (usize, &&str)| {
+            format!(r#""{name}":{{"dtype":"U8","shape":[1],"data_offsets":[{i},{}]}}"#, i + 1)
+        };
+        let entries: Vec<String> = names.iter().enumerate().map(entry).collect();
+        let json = format!("{{{}}}", entries.join(","));
+        let mut file = (json.len() as u64).to_le_bytes().to_vec();
+        file.extend(json.bytes());
+        file.resize(file.len() + names.len(), 0);
+        let header = Header::from_bytes(Path::new("s"), &file, &HeaderOptions::default());
+        header.unwrap().into_tensors()
+    }
+
+    /// Joins with a map of names to shards.
+    fn join_map(
+        shards: Vec<Vec<TensorInfo>>,
+        map: &[(&str, Option<u32>)],
+        policy: Unindexed,
+    ) -> Joined {
+        join(shards, Some(map.iter().map(|&(name, shard)| Mapped { name, shard })), policy)
     }
 
     /// Name and shard of every tensor that is taken.
@@ -183,8 +219,7 @@ mod tests {
     #[test]
     fn the_map_decides_between_copies_whatever_the_order_of_shards() {
         let map = [("a", Some(1)), ("b", Some(0))];
-        let joined =
-            join(shards(&[&["a", "b"], &["b", "a"]]), Some(&mapped(&map)), Unindexed::Include);
+        let joined = join_map(shards(&[&["a", "b"], &["b", "a"]]), &map, Unindexed::Include);
         assert_eq!(taken(&joined), [("a", 1), ("b", 0)]);
         assert_eq!(joined.stale, [misplaced("a", 0), misplaced("b", 1)]);
     }
@@ -192,7 +227,7 @@ mod tests {
     #[test]
     fn a_mapped_tensor_that_is_elsewhere_or_nowhere_is_absent() {
         let map = [("a", Some(0)), ("b", Some(0)), ("c", Some(1)), ("z", Some(1))];
-        let joined = join(shards(&[&["b"], &["a"]]), Some(&mapped(&map)), Unindexed::Include);
+        let joined = join_map(shards(&[&["b"], &["a"]]), &map, Unindexed::Include);
         let absent = |name: &str, shard, found_in| Absent { name: name.into(), shard, found_in };
         assert_eq!(
             joined.absent,
@@ -202,11 +237,7 @@ mod tests {
 
     #[test]
     fn tensors_of_a_lost_shard_are_not_named_again() {
-        let joined = join(
-            shards(&[&["a"]]),
-            Some(&mapped(&[("a", Some(0)), ("b", None)])),
-            Unindexed::Error,
-        );
+        let joined = join_map(shards(&[&["a"]]), &[("a", Some(0)), ("b", None)], Unindexed::Error);
         assert_eq!(taken(&joined), [("a", 0)]);
         assert_eq!(joined.absent, []);
     }
@@ -218,7 +249,7 @@ mod tests {
             (Unindexed::Ignore, vec![("a", 0)]),
             (Unindexed::Error, vec![("a", 0)]),
         ] {
-            let joined = join(shards(&[&["x", "a"]]), Some(&mapped(&[("a", Some(0))])), policy);
+            let joined = join_map(shards(&[&["x", "a"]]), &[("a", Some(0))], policy);
             assert_eq!(taken(&joined), expected, "{policy:?}");
             assert_eq!(joined.unindexed, [misplaced("x", 0)]);
         }
@@ -226,15 +257,19 @@ mod tests {
 
     #[test]
     fn two_unindexed_copies_are_a_duplicate() {
-        let joined = join(shards(&[&["x"], &["x"]]), Some(&[]), Unindexed::Include);
+        let joined = join_map(shards(&[&["x"], &["x"]]), &[], Unindexed::Include);
         assert_eq!(joined.duplicates, [Duplicate { name: "x".into(), first: 0, second: 1 }]);
-        let ignored = join(shards(&[&["x"], &["x"]]), Some(&[]), Unindexed::Ignore);
+        let ignored = join_map(shards(&[&["x"], &["x"]]), &[], Unindexed::Ignore);
         assert_eq!((ignored.duplicates, ignored.tensors.len()), (vec![], 0));
     }
 
     #[test]
     fn without_a_map_every_name_must_be_unique() {
-        let joined = join(shards(&[&["b", "a"], &["c", "b"], &["b"]]), None, Unindexed::Include);
+        let joined = join(
+            shards(&[&["b", "a"], &["c", "b"], &["b"]]),
+            None::<std::iter::Empty<_>>,
+            Unindexed::Include,
+        );
         assert_eq!(taken(&joined), [("a", 0), ("b", 0), ("c", 1)]);
         assert_eq!(joined.duplicates, [Duplicate { name: "b".into(), first: 0, second: 1 }]);
     }

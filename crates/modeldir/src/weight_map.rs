@@ -62,7 +62,7 @@ impl WeightMap {
     }
 
     /// Every tensor by name, with the position of its shard in [`Self::shards`].
-    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = (&str, usize)> {
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = (&str, usize)> + Clone {
         self.entries.iter().map(|entry| (self.name(entry), entry.shard))
     }
 
