@@ -1,0 +1,40 @@
+//! What lies beside the weights of a model.
+
+use modeldir::ModelDir;
+use tensorfile::PathText;
+
+use crate::{Align, Table, shown};
+
+/// Returns the essentials of the configuration, and which file plays which role of the tokenizer.
+///
+/// A broken file is told of in its row, and spoils nothing else.
+pub fn beside_the_weights(model: &ModelDir) -> Table<2> {
+    let mut table = Table::new([("beside the weights", Align::Left), ("", Align::Left)]);
+    let mut row = |key: &str, value: String| table.row([key.to_owned(), value]);
+    match model.config() {
+        Ok(config) => {
+            row("architecture", shown(&config.architectures().join(", ")));
+            for (key, size) in [
+                ("layers", config.num_hidden_layers()),
+                ("hidden size", config.hidden_size()),
+                ("heads", config.num_attention_heads()),
+                ("key-value heads", config.num_key_value_heads()),
+                ("vocabulary", config.vocab_size()),
+                ("context", config.max_position_embeddings()),
+            ] {
+                row(key, size.map_or("not stated".into(), |size| size.to_string()));
+            }
+        }
+        Err(error) => row("config", error.to_string()),
+    }
+    match model.quantization() {
+        Ok(None) => row("quantization", "none".into()),
+        Ok(Some(found)) => row("quantization", shown(found.method().unwrap_or("not stated"))),
+        Err(error) => row("quantization", error.to_string()),
+    }
+    for (role, path) in model.tokenizer().iter() {
+        let path = path.strip_prefix(model.path()).unwrap_or(path);
+        row(&role.to_string(), PathText(path).to_string());
+    }
+    table
+}

@@ -1,0 +1,64 @@
+//! Files that are broken, and files that a new download would mend.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use modeldir::{Error, Fault, ModelDir};
+use tensorfile::Error as FileError;
+
+/// Returns what is wrong with the JSON files and templates beside the weights, which load without
+/// them. A file that is not there is no fault.
+pub fn broken_json(model: &ModelDir) -> Vec<Error> {
+    let files = model.tokenizer();
+    let is_json = |path: &Path| path.extension().is_some_and(|extension| extension == "json");
+    let roles = files.iter().filter(|(_, path)| is_json(path));
+    let mut faults: Vec<Error> = roles.filter_map(|(role, _)| files.read(role).err()).collect();
+    faults.extend(model.config().err());
+    faults.extend(model.generation_config().err());
+    faults.extend(model.quantization().err());
+    faults.extend(files.chat_templates().err());
+    faults.retain(|error| !matches!(error, Error::NoFile { .. }));
+    faults
+}
+
+/// Returns the files that a new download would mend: shards as the index names them, and others as
+/// they were opened.
+pub fn wanting(errors: &[Error]) -> BTreeSet<&Path> {
+    errors.iter().flat_map(files).collect()
+}
+
+/// The files that one error names.
+fn files(error: &Error) -> Vec<&Path> {
+    match error {
+        Error::Incomplete { faults, .. } => faults.iter().filter_map(shard).collect(),
+        Error::MissingNumbered { missing, .. } | Error::StaleIndex { missing, .. } => {
+            missing.iter().map(AsRef::as_ref).collect()
+        }
+        Error::File(
+            FileError::DanglingLink { path, .. }
+            | FileError::Empty { path }
+            | FileError::HeaderPastEnd { path, .. }
+            | FileError::Io { path, .. }
+            | FileError::LfsPointer { path, .. }
+            | FileError::NotSafetensors { path, .. }
+            | FileError::ReadPastEnd { path, .. }
+            | FileError::TooShort { path, .. }
+            | FileError::Truncated { path, .. },
+        )
+        | Error::Json { path, .. }
+        | Error::NotATemplate { path, .. }
+        | Error::NotJson { path, .. }
+        | Error::NotUtf8 { path, .. } => vec![path],
+        _ => Vec::new(),
+    }
+}
+
+/// The shard that is missing, damaged or not the one of the index.
+fn shard(fault: &Fault) -> Option<&Path> {
+    match fault {
+        Fault::MissingShard { shard, .. }
+        | Fault::UnusableShard { shard, .. }
+        | Fault::NotInShard { shard, .. } => Some(shard),
+        _ => None,
+    }
+}

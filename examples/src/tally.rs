@@ -1,0 +1,51 @@
+//! Tensors and bytes counted by what they have in common.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use crate::{Align, Output, Table, bytes, count};
+
+/// Rows that a table of counts has at most; the rest is summed up in one.
+const MAX_ROWS: usize = 24;
+
+/// Number of tensors and their bytes, by shard or by dtype.
+#[derive(Clone, Debug)]
+pub struct Tally {
+    heading: &'static str,
+    counts: BTreeMap<String, (u64, u64)>,
+}
+
+impl Tally {
+    /// Counts under this heading.
+    pub fn new(heading: &'static str) -> Self {
+        Self { heading, counts: BTreeMap::new() }
+    }
+
+    /// Counts one tensor.
+    pub fn add(&mut self, key: impl ToString, byte_len: usize) {
+        let (tensors, bytes) = self.counts.entry(key.to_string()).or_default();
+        *tensors += 1;
+        *bytes += byte_len as u64;
+    }
+
+    /// Writes a table by key; where there are many keys, the last row stands for those left out.
+    ///
+    /// # Errors
+    ///
+    /// Those of writing.
+    pub fn print(&self, out: &mut Output) -> io::Result<()> {
+        let right = Align::Right;
+        let mut table =
+            Table::new([(self.heading, Align::Left), ("tensors", right), ("bytes", right)]);
+        let shown = if self.counts.len() > MAX_ROWS { MAX_ROWS - 1 } else { MAX_ROWS };
+        for (key, (tensors, byte_len)) in self.counts.iter().take(shown) {
+            table.row([key.clone(), count(*tensors), bytes(*byte_len)]);
+        }
+        let rest = || self.counts.values().skip(shown);
+        if rest().next().is_some() {
+            let (tensors, byte_len) = (rest().map(|c| c.0).sum(), rest().map(|c| c.1).sum());
+            table.row([format!("and {} more", rest().count()), count(tensors), bytes(byte_len)]);
+        }
+        table.print(out)
+    }
+}
