@@ -31,9 +31,20 @@ pub enum Error {
     /// The path is a folder, a FIFO, a device or a socket.
     #[error("{}: is a {kind}, not a regular file", PathText(path))]
     NotARegularFile { path: PathBuf, kind: FileKind },
-    /// The file was changed, shortened or replaced after it was opened.
-    #[error("{}: changed since it was opened: {what} was {before}, is {after}", PathText(path))]
-    Changed { path: PathBuf, what: &'static str, before: i128, after: i128 },
+    /// The file was changed, shortened or replaced after it was opened. The tensor is the first one
+    /// that a shorter file no longer holds whole.
+    #[error(
+        "{}: {}changed since it was opened: {what} was {before}, is {after}",
+        PathText(path),
+        OfTensor(tensor)
+    )]
+    Changed {
+        path: PathBuf,
+        tensor: Option<Box<str>>,
+        what: &'static str,
+        before: i128,
+        after: i128,
+    },
     /// The operating system could not read bytes that are there.
     #[error("{}: {}cannot read bytes {start}..{end}", PathText(path), OfTensor(tensor))]
     Read { path: PathBuf, tensor: Option<Box<str>>, start: u64, end: u64, source: Arc<io::Error> },
@@ -266,7 +277,10 @@ impl Error {
     /// Names the tensor that a failed read was for; other errors stay as they are.
     #[must_use]
     pub fn with_tensor(mut self, name: &str) -> Self {
-        if let Self::Read { tensor, .. } | Self::ReadPastEnd { tensor, .. } = &mut self {
+        if let Self::Read { tensor, .. }
+        | Self::ReadPastEnd { tensor, .. }
+        | Self::Changed { tensor, .. } = &mut self
+        {
             *tensor = Some(name.into());
         }
         self

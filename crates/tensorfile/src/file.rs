@@ -218,6 +218,17 @@ impl<R: ReadAt> TensorFile<R> {
         self.finish(info, buffer, runs.shape())
     }
 
+    /// Fails if the source has changed, with the first tensor that a shorter file lost.
+    pub(crate) fn check_unchanged(&self) -> Result<()> {
+        self.source.check_unchanged().map_err(|error| {
+            let byte_len = self.source.byte_len().unwrap_or(u64::MAX);
+            match self.header.first_beyond(byte_len) {
+                Some(lost) => error.with_tensor(lost.name()),
+                None => error,
+            }
+        })
+    }
+
     /// Fills `bytes` with those of the tensor from `start` on.
     fn read_at(&self, info: &TensorInfo, bytes: &mut [u8], start: usize) -> Result<()> {
         let offset = info.file_range().start.saturating_add(start as u64);
@@ -229,7 +240,7 @@ impl<R: ReadAt> TensorFile<R> {
 
     /// The bytes that were read as a tensor, if the file has not changed meanwhile.
     fn finish(&self, info: &TensorInfo, buffer: BufferMut, shape: &[usize]) -> Result<Tensor> {
-        self.source.check_unchanged()?;
+        self.check_unchanged()?;
         let range = 0..buffer.len();
         Tensor::new(info.name(), info.dtype(), shape, buffer.freeze(), range)
     }

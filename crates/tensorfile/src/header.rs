@@ -223,6 +223,11 @@ impl Header {
     pub fn trailing_bytes(&self) -> u64 {
         self.trailing_bytes
     }
+
+    /// The first tensor, by place in the file, that a file of this length does not hold whole.
+    pub(crate) fn first_beyond(&self, byte_len: u64) -> Option<&TensorInfo> {
+        layout::first_beyond(&self.tensors, byte_len)
+    }
 }
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ impl TensorFile<SourceFile> {
         // SAFETY: what our caller vouches for is what is asked for.
         let buffer = unsafe { map_file(self.source().file(), self.path()) }?;
         // The length of the file at opening, within which all tensors are, is that of the mapping.
-        self.source().check_unchanged()?;
+        self.check_unchanged()?;
         Ok(TensorFile::from_parts(self.path().into(), buffer, self.shared_header()))
     }
 }

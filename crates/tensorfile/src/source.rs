@@ -114,7 +114,7 @@ impl SourceFile {
         match both.find(|(before, after)| before != after) {
             None => Ok(()),
             Some(((what, before), (_, after))) => {
-                Err(Error::Changed { path: self.path.clone(), what, before, after })
+                Err(Error::Changed { path: self.path.clone(), tensor: None, what, before, after })
             }
         }
     }

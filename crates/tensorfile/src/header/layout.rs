@@ -21,7 +21,7 @@ pub(super) fn check(path: &Path, tensors: &mut [TensorInfo]) -> Result<u64> {
     })
 }
 
-/// The first tensor, by offset, that has bytes beyond the data that is there.
+/// The first tensor, by offset, that has bytes beyond those that are there.
 pub(super) fn first_beyond(tensors: &[TensorInfo], available: u64) -> Option<&TensorInfo> {
     let beyond = tensors.iter().filter(|tensor| {
         let (begin, end) = tensor.range();
