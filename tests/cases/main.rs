@@ -1,0 +1,73 @@
+//! Runs every case of our own corpus, and of the folder that `MODELDIR_CASES` names.
+//!
+//! A relative folder is looked up from the root of the workspace. The last lines are the totals,
+//! and the reason of each case that was skipped.
+#![expect(clippy::print_stdout, reason = "this is a test runner")]
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use libtest_mimic::{Arguments, Completion, Conclusion, Failed, Trial};
+use modeldir_tests::{Case, Outcome, cases_in, run_as_child};
+
+/// Names of skipped cases and the reasons.
+type Skipped = Arc<Mutex<Vec<(String, String)>>>;
+
+fn main() -> ExitCode {
+    if let Some((code, wrong)) = run_as_child() {
+        println!("{wrong}");
+        return code;
+    }
+    let args = Arguments::from_args();
+    let skipped = Skipped::default();
+    let trials = match trials(&skipped) {
+        Ok(trials) => trials,
+        Err(wrong) => {
+            println!("{wrong}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let conclusion = libtest_mimic::run(&args, trials);
+    if !args.list {
+        print_totals(&conclusion, &skipped);
+    }
+    conclusion.exit_code()
+}
+
+fn trials(skipped: &Skipped) -> Result<Vec<Trial>, String> {
+    let mut cases = cases_in("corpus", &modeldir_fixtures::corpus_dir())?;
+    if let Some(dir) = env::var_os("MODELDIR_CASES") {
+        cases.extend(cases_in("given", &from_root(Path::new(&dir)))?);
+    }
+    Ok(cases.into_iter().map(|case| trial(case, Arc::clone(skipped))).collect())
+}
+
+/// A path as seen from the root of the workspace; tests run in the folder of their package.
+fn from_root(path: &Path) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
+}
+
+fn trial(case: Case, skipped: Skipped) -> Trial {
+    let name = case.name();
+    Trial::ignorable_test(name.clone(), move || match case.run() {
+        Ok(Outcome::Passed) => Ok(Completion::Completed),
+        Ok(Outcome::Skipped(reason)) => {
+            let completion = Completion::ignored_with(&reason);
+            skipped.lock().unwrap_or_else(PoisonError::into_inner).push((name, reason));
+            Ok(completion)
+        }
+        Err(wrong) => Err(Failed::from(wrong)),
+    })
+}
+
+fn print_totals(conclusion: &Conclusion, skipped: &Skipped) {
+    let Conclusion { num_passed, num_failed, num_ignored, .. } = conclusion;
+    println!("cases: {num_passed} passed, {num_failed} failed, {num_ignored} skipped");
+    let mut skipped = skipped.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    skipped.sort();
+    for (name, reason) in skipped {
+        println!("  skipped {name}: {reason}");
+    }
+}
