@@ -1,0 +1,178 @@
+//! What the machine does to a load: few open files, FIFOs, files that change after opening.
+
+use std::env;
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::Command;
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+use modeldir::{Error, ModelDir};
+use modeldir_fixtures::{ShardedModel, Tensor as Made, file, shard_name};
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+use rustix::process::{Resource, Rlimit, setrlimit};
+use tensorfile::{FileKind, TensorFile};
+
+use crate::loading::written;
+
+/// Longer than any of these calls may take, and shorter than anyone would wait.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Names the folder of the model for the child that may open few files.
+const CHILD_MODEL: &str = "MODELDIR_TESTS_CHILD_MODEL";
+
+fn tensor(name: &str) -> Made {
+    Made::random(name, "U8", &[4096])
+}
+
+fn one_each(count: usize) -> ShardedModel {
+    (1..=count).fold(ShardedModel::new(count), |model, i| model.tensor(i, tensor(&format!("t{i}"))))
+}
+
+#[test]
+fn three_hundred_shards_load_with_sixty_four_open_files() {
+    if let Some(folder) = env::var_os(CHILD_MODEL) {
+        let limit = Rlimit { current: Some(64), maximum: Some(64) };
+        setrlimit(Resource::Nofile, limit).unwrap();
+        let store = ModelDir::open(folder).unwrap().load().unwrap();
+        assert_eq!(store.len(), 300);
+        assert_eq!(store.get("t300").unwrap().bytes(), tensor("t300").data);
+        return;
+    }
+    let folder = written(&one_each(300));
+    let output = Command::new(env::current_exe().unwrap())
+        .args(["--exact", "machine::three_hundred_shards_load_with_sixty_four_open_files"])
+        .env(CHILD_MODEL, folder.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+}
+
+fn fifo(path: &Path) {
+    let _absent = fs::remove_file(path);
+    mknodat(CWD, path, FileType::Fifo, Mode::from_raw_mode(0o644), 0).unwrap();
+}
+
+/// Runs something that must not block.
+fn at_once<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    let (send, receive) = mpsc::channel();
+    let worker = thread::spawn(move || send.send(work()));
+    let done = receive.recv_timeout(PATIENCE).expect("the call blocks");
+    drop(worker);
+    done
+}
+
+#[test]
+fn a_fifo_never_blocks() {
+    let folder = written(&one_each(2).file("config.json", "{}").file("tokenizer.json", "{}"));
+    let path = folder.path().to_owned();
+    fifo(&path.join("config.json"));
+    fifo(&path.join("tokenizer.json"));
+    let model = path.clone();
+    at_once(move || {
+        let model = ModelDir::open(model).unwrap();
+        assert_eq!(model.load().unwrap().len(), 2);
+        assert!(model.config().unwrap_err().to_string().contains("config.json"));
+    });
+
+    let shard = path.join(shard_name(2, 2));
+    fifo(&shard);
+    let error = at_once(move || TensorFile::open(shard).unwrap_err());
+    let kind = FileKind::Fifo;
+    assert!(
+        matches!(&error, tensorfile::Error::NotARegularFile { kind: found, .. } if *found == kind)
+    );
+    let model = path.clone();
+    let error = at_once(move || ModelDir::open(model).unwrap_err().to_string());
+    assert!(error.contains(&shard_name(2, 2)) && error.contains("FIFO"), "{error}");
+
+    let index = path.join("model.safetensors.index.json");
+    fifo(&index);
+    let error = at_once(move || ModelDir::open(path).unwrap_err().to_string());
+    assert!(error.contains("index.json") && error.contains("FIFO"), "{error}");
+}
+
+#[test]
+fn devices_are_refused() {
+    let error = at_once(|| TensorFile::open("/dev/zero").unwrap_err());
+    let kind = FileKind::Device;
+    assert!(
+        matches!(error, tensorfile::Error::NotARegularFile { kind: found, .. } if found == kind)
+    );
+}
+
+/// Opens two shards, does something to the second, and loads.
+fn loaded_after(change: impl Fn(&Path)) -> Result<(), Error> {
+    let folder = written(&one_each(2));
+    let model = ModelDir::open(folder.path()).unwrap();
+    change(&folder.path().join(shard_name(2, 2)));
+    let store = model.load()?;
+    // Where it loads, it is what was there when the model was opened.
+    assert_eq!(store.get("t2").unwrap().bytes(), tensor("t2").data);
+    Ok(())
+}
+
+/// Writes a shard of the same length in place and gives it another time, for clocks are coarse.
+fn rewrite(path: &Path) {
+    fs::write(path, file(&[Made::tagged("new", "t2", "U8", &[4096])])).unwrap();
+    let later = SystemTime::now() + Duration::from_secs(9);
+    File::options().write(true).open(path).unwrap().set_modified(later).unwrap();
+}
+
+#[test]
+fn a_shard_rewritten_after_opening_is_an_error() {
+    let error = loaded_after(rewrite).unwrap_err();
+    assert!(matches!(error, Error::File(tensorfile::Error::Changed { .. })), "{error}");
+    assert!(error.to_string().contains(&shard_name(2, 2)), "{error}");
+}
+
+#[test]
+fn a_shard_shortened_after_opening_is_an_error() {
+    let shorten =
+        |path: &Path| File::options().write(true).open(path).unwrap().set_len(100).unwrap();
+    let error = loaded_after(shorten).unwrap_err().to_string();
+    assert!(error.contains(&shard_name(2, 2)), "{error}");
+}
+
+#[test]
+fn a_shard_replaced_after_opening_is_an_error_or_the_old_bytes() {
+    let replace = |path: &Path| {
+        let next = path.with_extension("next");
+        fs::write(&next, file(&[Made::tagged("new", "t2", "U8", &[4096])])).unwrap();
+        fs::rename(next, path).unwrap();
+    };
+    if let Err(error) = loaded_after(replace) {
+        assert!(matches!(error, Error::File(tensorfile::Error::Changed { .. })), "{error}");
+    }
+}
+
+#[test]
+fn a_shard_removed_after_opening_is_an_error_or_the_old_bytes() {
+    if let Err(error) = loaded_after(|path| fs::remove_file(path).unwrap()) {
+        assert!(error.to_string().contains(&shard_name(2, 2)), "{error}");
+    }
+}
+
+#[test]
+fn an_open_file_keeps_its_bytes_when_another_takes_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, next) = (folder.path().join("a.safetensors"), folder.path().join("b.safetensors"));
+    fs::write(&path, file(&[tensor("t")])).unwrap();
+    fs::write(&next, file(&[Made::tagged("new", "t", "U8", &[4096])])).unwrap();
+    let open = TensorFile::open(&path).unwrap();
+    fs::rename(next, &path).unwrap();
+    assert_eq!(open.read("t").unwrap().bytes(), tensor("t").data);
+}
+
+#[test]
+fn an_open_file_that_is_shortened_is_an_error_that_names_the_tensor() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.safetensors");
+    fs::write(&path, file(&[tensor("first"), tensor("second")])).unwrap();
+    let open = TensorFile::open(&path).unwrap();
+    File::options().write(true).open(&path).unwrap().set_len(5000).unwrap();
+    let error = open.read("second").unwrap_err().to_string();
+    assert!(error.contains("a.safetensors") && error.contains("second"), "{error}");
+}

@@ -1,0 +1,19 @@
+//! Tests of the public API, by area. The cases of folders have a binary of their own.
+#![expect(clippy::unwrap_used, reason = "what helpers meet fails the test that calls them")]
+
+// One file against the reference reader: the same verdict, the same bytes.
+mod differential;
+// Parts of tensors against an oracle and against the reference reader.
+mod slicing;
+// Files that are written, read back by the reference reader and by ours.
+mod writer;
+// Every shipped model, in every way of loading, against the digests of the library that wrote it.
+mod digests;
+// What opening says of a directory: reports, faults, aliases, variants.
+mod directory;
+// Plans and loads: filters, threads, progress, stores.
+mod loading;
+// What the machine does: few open files, FIFOs, files that change after opening.
+mod machine;
+// The case runner itself: a changed expectation fails.
+mod runner;
