@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use modeldir::OpenOptions;
 
 use crate::ask::{ask, check_config};
-use crate::check::{OldTensors, check, check_agreement};
+use crate::check::{Tensors, check, check_agreement, check_digests};
 use crate::child;
 use crate::expected::{Expected, Kind};
 use crate::folder::{Copy, listing, mutate};
@@ -125,7 +125,7 @@ impl Case {
         &self,
         expected: &Expected,
         way: Way,
-        old: Option<&OldTensors>,
+        old: Option<&Tensors>,
     ) -> Result<Option<Attempt>, String> {
         let copied = |error| format!("copying the case: {error}");
         let copy = old.map(|_| Copy::of(&self.folder)).transpose().map_err(copied)?;
@@ -145,7 +145,7 @@ impl Case {
     }
 
     /// The tensors as they are before the files are changed.
-    fn unchanged_tensors(&self, expected: &Expected) -> Result<OldTensors, String> {
+    fn unchanged_tensors(&self, expected: &Expected) -> Result<Tensors, String> {
         let target = self.folder.join(&expected.target);
         let ways = Way::all(expected.open_as, &target, true);
         let attempt = ways[0].attempt(&Target {
@@ -154,6 +154,8 @@ impl Case {
             unread: expected.unread(),
             after_open: &|| Ok(()),
         })?;
-        Ok(attempt.map(|attempt| attempt.tensors).unwrap_or_default())
+        let tensors = attempt.map(|attempt| attempt.tensors).unwrap_or_default();
+        check_digests(expected, &tensors)?;
+        Ok(tensors)
     }
 }
