@@ -43,8 +43,9 @@ fn main() -> ExitCode {
         let total = bytes(store.byte_len());
         writeln!(out, "open   {:>10}  headers of {shards}", time(opened))?;
         writeln!(out, "map    {:>10}  {tensors}, {total}, nothing read", time(mapped))?;
-        let (name, size) = (shown(name), bytes(tensor.byte_len() as u64));
-        writeln!(out, "touch  {:>10}  {name}, {size}, {zeros} bytes are zero", time(touched))?;
+        let (name, zeros) = (shown(name), counted(zeros, "zero byte"));
+        let size = bytes(tensor.byte_len() as u64);
+        writeln!(out, "touch  {:>10}  {name}, {size}, {zeros}", time(touched))?;
         Ok(())
     })
 }
