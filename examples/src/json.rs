@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 /// Returns all that opening a model shows as one JSON object.
 pub fn model_json(model: &ModelDir) -> Value {
-    let tensor = |tensor: &IndexedTensor| {
+    let tensor = |tensor: IndexedTensor<'_>| {
         let (dtype, shape, byte_len) = (tensor.dtype().name(), tensor.shape(), tensor.byte_len());
         let shard = model.shards()[tensor.shard()].path();
         let value = json!({ "dtype": dtype, "shape": shape, "bytes": byte_len, "shard": shard });

@@ -29,7 +29,7 @@ pub fn parts(plan: &LoadPlan, max_bytes: u64) -> Vec<LoadPlan> {
 }
 
 /// Where a tensor lies: the shard, and the bytes in it.
-fn place(tensor: &IndexedTensor) -> (usize, u64, u64) {
+fn place(tensor: IndexedTensor<'_>) -> (usize, u64, u64) {
     let range = tensor.file_range();
     (tensor.shard(), range.start, range.end)
 }

@@ -13,7 +13,7 @@ use crate::load::LoadOptions;
 use crate::options::OpenOptions;
 use crate::plan::LoadPlan;
 use crate::quantization::Quantization;
-use crate::report::{Report, StrayTensor, TotalSize};
+use crate::report::{Report, TotalSize};
 use crate::resolve::{self, Resolved};
 use crate::store::TensorStore;
 use crate::tokenizer::TokenizerFiles;
@@ -85,7 +85,7 @@ impl ModelDir {
             TokenizerFiles::with_max_bytes(root.clone(), &names, options.max_json_bytes)
         };
         let report = report(&index, resolved, findings, config.as_ref().ok());
-        debug!(tensors = index.tensors.len(), shards = index.shards.len(), "opened");
+        debug!(tensors = index.len(), shards = index.shards.len(), "opened");
         let max_json_bytes = options.max_json_bytes;
         let beside = Beside { report, config, tokenizer, max_json_bytes };
         Ok(Self { index: Arc::new(index), beside: Arc::new(beside) })
@@ -100,13 +100,13 @@ impl ModelDir {
     /// Number of tensors; aliases are not counted.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.index.tensors.len()
+        self.index.len()
     }
 
     /// Whether there is no tensor.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.index.tensors.is_empty()
+        self.index.len() == 0
     }
 
     /// Bytes of all tensors.
@@ -116,8 +116,8 @@ impl ModelDir {
     }
 
     /// The tensors, by name.
-    pub fn tensors(&self) -> impl ExactSizeIterator<Item = &IndexedTensor> {
-        self.index.tensors.iter()
+    pub fn tensors(&self) -> impl ExactSizeIterator<Item = IndexedTensor<'_>> {
+        self.index.iter()
     }
 
     /// The stored names, in order.
@@ -130,9 +130,9 @@ impl ModelDir {
     /// # Errors
     ///
     /// [`Error::TensorNotFound`] if there is none.
-    pub fn info(&self, name: &str) -> Result<&IndexedTensor> {
+    pub fn info(&self, name: &str) -> Result<IndexedTensor<'_>> {
         let position = self.index.position(self.index.aliases.target(name));
-        position.map(|i| &self.index.tensors[i]).ok_or_else(|| self.index.not_found(name))
+        position.and_then(|i| self.index.get(i)).ok_or_else(|| self.index.not_found(name))
     }
 
     /// The weight files; [`IndexedTensor::shard`] is a position in this list.
@@ -236,18 +236,11 @@ fn report(
     findings: Findings,
     config: Option<&ModelConfig>,
 ) -> Report {
-    let stray = |strays: Vec<crate::join::Misplaced>| {
-        let named = |stray: crate::join::Misplaced| StrayTensor {
-            shard: index.shards[stray.shard as usize].path().to_owned(),
-            tensor: stray.name,
-        };
-        strays.into_iter().map(named).collect()
-    };
     let total_size = resolved.index.as_ref().and_then(|file| file.map.total_size());
     let total_size = total_size.map(|declared| TotalSize {
         declared: declared.as_str().to_owned(),
         declared_bytes: declared.byte_len(),
-        tensor_bytes: index.tensors.iter().map(|tensor| tensor.byte_len() as u64).sum(),
+        tensor_bytes: index.iter().map(|tensor| tensor.byte_len() as u64).sum(),
         file_bytes: index.shards.iter().map(Shard::file_len).sum(),
     });
     let trailing = index.shards.iter().filter(|shard| shard.trailing_bytes() > 0);
@@ -259,8 +252,8 @@ fn report(
         family: resolved.family,
         index_file: resolved.index.map(|index| index.path),
         ignored_files: resolved.ignored,
-        unindexed: stray(findings.unindexed),
-        stale: stray(findings.stale),
+        unindexed: findings.unindexed,
+        stale: findings.stale,
         total_size,
         skipped: findings.skipped,
         trailing_bytes: trailing.map(|s| (s.path().to_owned(), s.trailing_bytes())).collect(),

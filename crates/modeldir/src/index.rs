@@ -9,8 +9,9 @@ use tensorfile::{Dtype, SourceFile, TensorInfo};
 use tracing::debug_span;
 
 use crate::alias::{Alias, Aliases};
-use crate::join::{self, Joined, Mapped, Misplaced};
+use crate::join::{self, Joined, Slot, Tensors};
 use crate::options::{MissingShards, OpenOptions, Unindexed};
+use crate::report::StrayTensor;
 use crate::resolve;
 use crate::similar;
 use crate::weight_map::WeightMap;
@@ -19,57 +20,53 @@ use crate::{Error, Fault, Result};
 pub use shard::Shard;
 
 /// A tensor of the model and the shard that holds it.
-#[derive(Clone, Debug)]
-pub struct IndexedTensor {
-    info: TensorInfo,
-    pub(crate) shard: u32,
+#[derive(Clone, Copy, Debug)]
+pub struct IndexedTensor<'a> {
+    info: &'a TensorInfo,
+    shard: usize,
 }
 
-impl IndexedTensor {
-    pub(crate) const fn new(info: TensorInfo, shard: u32) -> Self {
-        Self { info, shard }
-    }
-
+impl<'a> IndexedTensor<'a> {
     /// The name.
     #[must_use]
-    pub fn name(&self) -> &str {
+    pub fn name(self) -> &'a str {
         self.info.name()
     }
 
     /// The type of the elements.
     #[must_use]
-    pub fn dtype(&self) -> Dtype {
+    pub fn dtype(self) -> Dtype {
         self.info.dtype()
     }
 
     /// The extent of each dimension, in elements.
     #[must_use]
-    pub fn shape(&self) -> &[usize] {
+    pub fn shape(self) -> &'a [usize] {
         self.info.shape()
     }
 
     /// Bytes of the whole tensor.
     #[must_use]
-    pub fn byte_len(&self) -> usize {
+    pub fn byte_len(self) -> usize {
         self.info.byte_len()
     }
 
     /// Where the bytes lie in the shard's file.
     #[must_use]
-    pub fn file_range(&self) -> Range<u64> {
+    pub fn file_range(self) -> Range<u64> {
         self.info.file_range()
     }
 
     /// The position of the shard in [`ModelDir::shards`](crate::ModelDir::shards).
     #[must_use]
-    pub fn shard(&self) -> usize {
-        self.shard as usize
+    pub fn shard(self) -> usize {
+        self.shard
     }
 
     /// What the header says of the tensor.
     #[must_use]
-    pub fn info(&self) -> &TensorInfo {
-        &self.info
+    pub fn info(self) -> &'a TensorInfo {
+        self.info
     }
 }
 
@@ -79,16 +76,16 @@ pub(crate) struct Index {
     /// The folder to which shard paths are relative.
     pub(crate) root: PathBuf,
     pub(crate) shards: Vec<Shard>,
-    /// By name; every name once.
-    pub(crate) tensors: Vec<IndexedTensor>,
+    /// Where each tensor is, by name; every name once.
+    order: Vec<Slot>,
     pub(crate) aliases: Aliases,
 }
 
 /// What building an index found and did not refuse.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
-    pub(crate) unindexed: Vec<Misplaced>,
-    pub(crate) stale: Vec<Misplaced>,
+    pub(crate) unindexed: Vec<StrayTensor>,
+    pub(crate) stale: Vec<StrayTensor>,
     pub(crate) skipped: Vec<Fault>,
 }
 
@@ -104,50 +101,82 @@ impl Index {
         options: &OpenOptions,
     ) -> Result<(Self, Findings)> {
         let _span = debug_span!("index", shards = shard_paths.len()).entered();
-        let opened = shard::open_all(root, shard_paths, options)?;
-        let lost_tensors = map.map(WeightMap::tensors_per_shard).unwrap_or_default();
+        let per_shard = map.map(WeightMap::tensors_per_shard).unwrap_or_default();
+        let wanted = map.map(|map| join::wanted(map.iter(), &per_shard));
+        let wanted = wanted.as_deref().unwrap_or_default();
 
-        let mut index = Self::empty(root);
-        let (mut headers, mut lost) = (Vec::new(), Vec::new());
-        // For each shard of the map its position among those that are there.
-        let mut positions = Vec::with_capacity(shard_paths.len());
+        let mut index = Self {
+            root: root.to_owned(),
+            shards: Vec::new(),
+            order: Vec::new(),
+            aliases: Aliases::default(),
+        };
+        let (mut fits, mut lost) = (Vec::new(), Vec::new());
+        let opened = shard::open_all(root, shard_paths, wanted, options)?;
         for (i, (path, opened)) in shard_paths.iter().zip(opened).enumerate() {
-            positions.push(opened.is_ok().then_some(index_in_u32(headers.len())));
             match opened {
-                Ok(opened) => {
-                    index.shards.push(opened.shard(path));
-                    headers.push(opened.header.into_tensors());
+                Ok((shard, fit)) => {
+                    index.shards.push(shard);
+                    fits.push(fit);
                 }
                 Err(error) => {
-                    let tensors = lost_tensors.get(i).copied().unwrap_or(0);
+                    let tensors = per_shard.get(i).copied().unwrap_or(0);
                     lost.push(shard_fault(root, path, error, tensors));
                 }
             }
         }
-        let mapped =
-            map.map(|map| map.iter().map(|(name, shard)| Mapped { name, shard: positions[shard] }));
-        let joined = join::join(headers, mapped, options.unindexed);
+        let mut joined = match map {
+            Some(map) => {
+                let names = map.iter().map(|(name, _)| name);
+                join::with_map(&index, fits, names, options.unindexed)
+            }
+            None => {
+                let lens: Vec<usize> = index.shards.iter().map(Shard::num_tensors).collect();
+                join::without_map(&index, &lens)
+            }
+        };
         let skip = options.missing_shards == MissingShards::Skip;
         let (skipped, mut faults) = if skip { (lost, Vec::new()) } else { (Vec::new(), lost) };
         faults.extend(index.join_faults(&joined, options.unindexed));
         if !faults.is_empty() {
             return Err(Error::Incomplete { path: root.to_owned(), faults });
         }
-        index.tensors = joined.tensors;
-        Ok((index, Findings { unindexed: joined.unindexed, stale: joined.stale, skipped }))
+        index.order = std::mem::take(&mut joined.order);
+        let (unindexed, stale) = (index.strays(&joined.unindexed), index.strays(&joined.stale));
+        Ok((index, Findings { unindexed, stale, skipped }))
+    }
+
+    /// Number of tensors.
+    pub(crate) fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    /// The tensors, by name.
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = IndexedTensor<'_>> {
+        self.order.iter().map(|slot| self.at(*slot))
+    }
+
+    /// The tensor at a position in the order of names.
+    pub(crate) fn get(&self, position: usize) -> Option<IndexedTensor<'_>> {
+        self.order.get(position).map(|slot| self.at(*slot))
     }
 
     /// The position of a tensor by its stored name.
     pub(crate) fn position(&self, name: &str) -> Option<usize> {
-        self.tensors.binary_search_by(|tensor| tensor.name().cmp(name)).ok()
+        self.order.binary_search_by(|slot| self.at(*slot).name().cmp(name)).ok()
+    }
+
+    fn at(&self, slot: Slot) -> IndexedTensor<'_> {
+        let shard = slot.shard as usize;
+        IndexedTensor { info: &self.shards[shard].tensors()[slot.tensor as usize], shard }
     }
 
     /// The error for a name that is neither stored nor an alias.
     pub(crate) fn not_found(&self, name: &str) -> Error {
-        let hint = self.aliases.get(name).map_or_else(
-            || similar::hint(name, self.tensors.iter().map(IndexedTensor::name)),
-            Alias::hint,
-        );
+        let hint = self
+            .aliases
+            .get(name)
+            .map_or_else(|| similar::hint(name, self.iter().map(IndexedTensor::name)), Alias::hint);
         Error::TensorNotFound { path: self.root.clone(), tensor: name.into(), hint: hint.into() }
     }
 
@@ -166,52 +195,49 @@ impl Index {
         shard: usize,
         file_range: Range<u64>,
     ) -> tensorfile::Error {
-        let touched = |tensor: &&IndexedTensor| {
+        let touched = |tensor: &IndexedTensor<'_>| {
             let range = tensor.file_range();
             tensor.shard() == shard && range.start < file_range.end && file_range.start < range.end
         };
-        let first =
-            self.tensors.iter().filter(touched).min_by_key(|tensor| tensor.file_range().start);
-        match first {
+        match self.iter().filter(touched).min_by_key(|tensor| tensor.file_range().start) {
             Some(tensor) => error.with_tensor(tensor.name()),
             None => error,
         }
     }
 
-    fn empty(root: &Path) -> Self {
-        Self {
-            root: root.to_owned(),
-            shards: Vec::new(),
-            tensors: Vec::new(),
-            aliases: Aliases::default(),
-        }
+    fn strays(&self, slots: &[Slot]) -> Vec<StrayTensor> {
+        let stray = |tensor: IndexedTensor<'_>| StrayTensor {
+            tensor: tensor.name().to_owned(),
+            shard: self.shards[tensor.shard()].path().to_owned(),
+        };
+        slots.iter().map(|slot| stray(self.at(*slot))).collect()
     }
 
     /// What the join found that leaves no whole model.
-    fn join_faults(&self, joined: &Joined, unindexed: Unindexed) -> Vec<Fault> {
+    fn join_faults(&self, joined: &Joined<'_>, unindexed: Unindexed) -> Vec<Fault> {
         let shard = |i: u32| self.shards[i as usize].path().to_owned();
+        let name = |slot: Slot| self.at(slot).name().into();
         let absent = joined.absent.iter().map(|absent| Fault::NotInShard {
-            tensor: absent.name.as_str().into(),
+            tensor: absent.name.into(),
             shard: shard(absent.shard),
             found_in: absent.found_in.map(shard),
         });
-        let duplicates = joined.duplicates.iter().map(|duplicate| Fault::DuplicateTensor {
-            tensor: duplicate.name.as_str().into(),
-            first: shard(duplicate.first),
-            second: shard(duplicate.second),
+        let duplicates = joined.duplicates.iter().map(|&(first, second)| Fault::DuplicateTensor {
+            tensor: name(first),
+            first: shard(first.shard),
+            second: shard(second.shard),
         });
         let refused = joined.unindexed.iter().filter(|_| unindexed == Unindexed::Error);
-        let unindexed = refused.map(|stray| Fault::Unindexed {
-            tensor: stray.name.as_str().into(),
-            shard: shard(stray.shard),
-        });
+        let unindexed = refused
+            .map(|&stray| Fault::Unindexed { tensor: name(stray), shard: shard(stray.shard) });
         absent.chain(duplicates).chain(unindexed).collect()
     }
 }
 
-/// The position of a shard; each has a file of its own, so there are fewer than 2^32.
-fn index_in_u32(position: usize) -> u32 {
-    u32::try_from(position).expect("a directory holds fewer than 2^32 shards")
+impl Tensors for Index {
+    fn name(&self, slot: Slot) -> &str {
+        self.at(slot).name()
+    }
 }
 
 /// The fault of a shard that cannot be used.

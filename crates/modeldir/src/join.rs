@@ -5,170 +5,180 @@ use std::cmp::Ordering;
 use rayon::slice::ParallelSliceMut;
 use tensorfile::TensorInfo;
 
-use crate::index::IndexedTensor;
 use crate::options::Unindexed;
 
-/// An entry of the weight map.
+/// Where a tensor is: the position of its shard, and its own among the tensors of that shard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Slot {
+    pub(crate) shard: u32,
+    pub(crate) tensor: u32,
+}
+
+/// A tensor that the weight map expects in a shard.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Mapped<'a> {
-    pub(crate) name: &'a str,
-    /// The position of the shard, or `None` if the shard cannot be used: its tensors are lost.
-    pub(crate) shard: Option<u32>,
+pub(crate) struct Wanted<'m> {
+    /// The position in the weight map.
+    position: u32,
+    name: &'m str,
+}
+
+/// Groups the entries of a weight map, which are by name, by the shard that each names.
+pub(crate) fn wanted<'m>(
+    entries: impl Iterator<Item = (&'m str, usize)>,
+    tensors_per_shard: &[usize],
+) -> Vec<Vec<Wanted<'m>>> {
+    let mut shards: Vec<_> = tensors_per_shard.iter().map(|&n| Vec::with_capacity(n)).collect();
+    for (position, (name, shard)) in (0..).zip(entries) {
+        shards[shard].push(Wanted { position, name });
+    }
+    shards
+}
+
+/// How the tensors of one shard fit what the weight map expects there.
+#[derive(Debug, Default)]
+pub(crate) struct Fit<'m> {
+    /// Positions in the weight map and in the shard of what is where it should be.
+    found: Vec<(u32, u32)>,
+    /// Names that the map expects and the shard does not hold.
+    absent: Vec<&'m str>,
+    /// Positions of tensors that the map does not expect here.
+    strays: Vec<u32>,
+}
+
+/// Compares the tensors of a shard with what is wanted of it; both are by name.
+pub(crate) fn fit<'m>(tensors: &[TensorInfo], wanted: &[Wanted<'m>]) -> Fit<'m> {
+    let mut fit = Fit { found: Vec::with_capacity(wanted.len()), ..Fit::default() };
+    let mut tensors = (0..).zip(tensors).peekable();
+    for wanted in wanted {
+        while let Some((stray, _)) = tensors.next_if(|(_, next)| next.name() < wanted.name) {
+            fit.strays.push(stray);
+        }
+        match tensors.next_if(|(_, next)| next.name() == wanted.name) {
+            Some((tensor, _)) => fit.found.push((wanted.position, tensor)),
+            None => fit.absent.push(wanted.name),
+        }
+    }
+    fit.strays.extend(tensors.map(|(stray, _)| stray));
+    fit
 }
 
 /// The tensors of the model, and what did not fit together.
 #[derive(Debug, Default)]
-pub(crate) struct Joined {
+pub(crate) struct Joined<'m> {
     /// By name; every name once.
-    pub(crate) tensors: Vec<IndexedTensor>,
-    /// Tensors that the map does not name. They are in `tensors` too if the policy includes them.
-    pub(crate) unindexed: Vec<Misplaced>,
+    pub(crate) order: Vec<Slot>,
+    /// Tensors that the map does not name. They are in `order` too if the policy includes them.
+    pub(crate) unindexed: Vec<Slot>,
     /// Copies in shards other than the one that the map names; skipped.
-    pub(crate) stale: Vec<Misplaced>,
-    /// Tensors that several shards hold, with no map to decide.
-    pub(crate) duplicates: Vec<Duplicate>,
+    pub(crate) stale: Vec<Slot>,
+    /// The first two of the tensors of one name, where no map decides between them.
+    pub(crate) duplicates: Vec<(Slot, Slot)>,
     /// Tensors that the shard which the map names does not hold.
-    pub(crate) absent: Vec<Absent>,
-}
-
-/// A tensor that several shards hold: the first two of them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Duplicate {
-    pub(crate) name: String,
-    pub(crate) first: u32,
-    pub(crate) second: u32,
+    pub(crate) absent: Vec<Absent<'m>>,
 }
 
 /// A tensor that is not in the shard which the map names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Absent {
-    pub(crate) name: String,
+pub(crate) struct Absent<'m> {
+    pub(crate) name: &'m str,
     pub(crate) shard: u32,
     /// Another shard that holds it.
     pub(crate) found_in: Option<u32>,
 }
 
-/// A tensor in a shard where the map does not have it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Misplaced {
-    pub(crate) name: String,
-    pub(crate) shard: u32,
+/// The shards of a model as their headers have them, each by name.
+pub(crate) trait Tensors {
+    fn name(&self, slot: Slot) -> &str;
 }
 
-/// Joins the tensors of all headers with the weight map, which is by name and each name once;
-/// without a map every tensor counts. The tensors of each shard are by name.
-pub(crate) fn join<'m>(
-    shards: Vec<Vec<TensorInfo>>,
-    map: Option<impl Iterator<Item = Mapped<'m>> + Clone>,
+/// Joins all shards with the weight map, given what each shard's fit was. `names` are those of the
+/// map, in its order; shards that are lost have no fit, and their tensors are not named one by one.
+pub(crate) fn with_map<'m>(
+    shards: &(impl Tensors + Sync),
+    fits: Vec<Fit<'m>>,
+    names: impl ExactSizeIterator<Item = &'m str>,
     unindexed: Unindexed,
-) -> Joined {
+) -> Joined<'m> {
     let mut joined = Joined::default();
-    match map {
-        Some(map) => {
-            let strays = joined.place(shards, map.clone());
-            joined.add_strays(strays, map, unindexed);
+    let mut order = vec![None; names.len()];
+    let mut strays = Vec::new();
+    for (shard, fit) in (0..).zip(fits) {
+        for (position, tensor) in fit.found {
+            order[position as usize] = Some(Slot { shard, tensor });
         }
-        None => {
-            let strays = (0..).zip(shards).flat_map(|(shard, tensors)| in_shard(tensors, shard));
-            joined.add_unmapped(strays.collect());
-        }
+        strays.extend(fit.strays.into_iter().map(|tensor| Slot { shard, tensor }));
+        let absent = |name| Absent { name, shard, found_in: None };
+        joined.absent.extend(fit.absent.into_iter().map(absent));
     }
+    joined.order = order.into_iter().flatten().collect();
+    joined.absent.sort_by_key(|absent| absent.name);
+    joined.add_strays(shards, strays, names, unindexed);
     joined
 }
 
-impl Joined {
-    /// Takes every tensor from the shard that the map names; returns all others.
-    ///
-    /// Map and shards are by name, so one pass over both finds each tensor where it must be.
-    fn place<'m>(
-        &mut self,
-        shards: Vec<Vec<TensorInfo>>,
-        map: impl Iterator<Item = Mapped<'m>>,
-    ) -> Vec<IndexedTensor> {
-        self.tensors.reserve(shards.iter().map(Vec::len).sum());
-        let mut strays = Vec::new();
-        let mut cursors: Vec<_> =
-            shards.into_iter().map(|tensors| tensors.into_iter().peekable()).collect();
-        for Mapped { name, shard } in map {
-            // The tensors of a lost shard are not named one by one.
-            let Some(shard) = shard else { continue };
-            let cursor = &mut cursors[shard as usize];
-            while let Some(stray) = cursor.next_if(|next| next.name() < name) {
-                strays.push(IndexedTensor::new(stray, shard));
-            }
-            match cursor.next_if(|next| next.name() == name) {
-                Some(tensor) => self.tensors.push(IndexedTensor::new(tensor, shard)),
-                None => self.absent.push(Absent { name: name.to_owned(), shard, found_in: None }),
-            }
-        }
-        strays.extend((0..).zip(cursors).flat_map(|(shard, rest)| in_shard(rest, shard)));
-        strays
-    }
+/// Joins all shards where there is no weight map: every tensor counts.
+pub(crate) fn without_map(shards: &(impl Tensors + Sync), lens: &[usize]) -> Joined<'static> {
+    let mut joined = Joined::default();
+    let slots = (0..)
+        .zip(lens)
+        .flat_map(|(shard, &len)| (0..).take(len).map(move |tensor| Slot { shard, tensor }));
+    joined.add_unmapped(shards, slots.collect());
+    joined
+}
 
+impl<'m> Joined<'m> {
     /// Judges the tensors that lie where the map has none: copies of mapped ones are stale, and the
     /// policy decides about the rest.
-    fn add_strays<'m>(
+    fn add_strays(
         &mut self,
-        mut strays: Vec<IndexedTensor>,
-        map: impl Iterator<Item = Mapped<'m>>,
+        shards: &(impl Tensors + Sync),
+        mut strays: Vec<Slot>,
+        names: impl Iterator<Item = &'m str>,
         unindexed: Unindexed,
     ) {
-        strays.sort_by(by_name_and_shard);
-        let mut map = map.map(|mapped| mapped.name).peekable();
+        strays.sort_by(|a, b| by_name_and_shard(shards, *a, *b));
+        let mut names = names.peekable();
         let mut absent = self.absent.iter_mut().peekable();
         let mut unmapped = Vec::new();
         for stray in strays {
-            while map.next_if(|name| *name < stray.name()).is_some() {}
-            while absent.next_if(|absent| &*absent.name < stray.name()).is_some() {}
-            if map.peek() != Some(&stray.name()) {
-                self.unindexed.push(Misplaced::of(&stray));
+            let stray_name = shards.name(stray);
+            while names.next_if(|name| *name < stray_name).is_some() {}
+            while absent.next_if(|absent| absent.name < stray_name).is_some() {}
+            if names.peek() != Some(&stray_name) {
                 unmapped.push(stray);
                 continue;
             }
-            if let Some(absent) = absent.peek_mut().filter(|absent| absent.name == stray.name()) {
+            if let Some(absent) = absent.peek_mut().filter(|absent| absent.name == stray_name) {
                 absent.found_in.get_or_insert(stray.shard);
             }
-            self.stale.push(Misplaced::of(&stray));
+            self.stale.push(stray);
         }
+        self.unindexed.clone_from(&unmapped);
         if unindexed == Unindexed::Include && !unmapped.is_empty() {
-            self.add_unmapped(unmapped);
+            self.add_unmapped(shards, unmapped);
         }
     }
 
     /// Takes tensors that no map decides on: more than one copy is a duplicate.
-    fn add_unmapped(&mut self, tensors: Vec<IndexedTensor>) {
-        self.tensors.extend(tensors);
+    fn add_unmapped(&mut self, shards: &(impl Tensors + Sync), slots: Vec<Slot>) {
+        self.order.extend(slots);
         // Stable, and fast on the runs that the shards are.
-        self.tensors.par_sort_by(by_name_and_shard);
-        let mut seen = 0;
+        self.order.par_sort_by(|a, b| by_name_and_shard(shards, *a, *b));
         let duplicates = &mut self.duplicates;
-        self.tensors.dedup_by(|copy, first| {
-            let is_copy = copy.name() == first.name();
-            seen = if is_copy { seen + 1 } else { 0 };
-            if seen == 1 {
-                let name = first.name().to_owned();
-                duplicates.push(Duplicate { name, first: first.shard, second: copy.shard });
+        let mut copies = 0;
+        self.order.dedup_by(|copy, first| {
+            let is_copy = shards.name(*copy) == shards.name(*first);
+            copies = if is_copy { copies + 1 } else { 0 };
+            if copies == 1 {
+                duplicates.push((*first, *copy));
             }
             is_copy
         });
     }
 }
 
-impl Misplaced {
-    fn of(tensor: &IndexedTensor) -> Self {
-        Self { name: tensor.name().to_owned(), shard: tensor.shard }
-    }
-}
-
-fn in_shard(
-    tensors: impl IntoIterator<Item = TensorInfo>,
-    shard: u32,
-) -> impl Iterator<Item = IndexedTensor> {
-    tensors.into_iter().map(move |info| IndexedTensor::new(info, shard))
-}
-
-fn by_name_and_shard(a: &IndexedTensor, b: &IndexedTensor) -> Ordering {
-    a.name().cmp(b.name()).then(a.shard.cmp(&b.shard))
+fn by_name_and_shard(shards: &impl Tensors, a: Slot, b: Slot) -> Ordering {
+    shards.name(a).cmp(shards.name(b)).then(a.shard.cmp(&b.shard))
 }
 
 #[cfg(test)]
@@ -177,12 +187,20 @@ mod tests {
 
     use tensorfile::{Header, HeaderOptions, TensorInfo};
 
-    use super::{Absent, Duplicate, Joined, Mapped, Misplaced, join};
+    use super::{Absent, Joined, Slot, Tensors, fit, wanted, with_map, without_map};
     use crate::options::Unindexed;
 
+    struct Shards(Vec<Vec<TensorInfo>>);
+
+    impl Tensors for Shards {
+        fn name(&self, slot: Slot) -> &str {
+            self.0[slot.shard as usize][slot.tensor as usize].name()
+        }
+    }
+
     /// One-byte tensors in shards: the first list is shard 0.
-    fn shards(names: &[&[&str]]) -> Vec<Vec<TensorInfo>> {
-        names.iter().map(|names| shard(names)).collect()
+    fn shards(names: &[&[&str]]) -> Shards {
+        Shards(names.iter().map(|names| shard(names)).collect())
     }
 
     fn shard(names: &[&str]) -> Vec<TensorInfo> {
@@ -198,79 +216,82 @@ mod tests {
         header.unwrap().into_tensors()
     }
 
-    /// Joins with a map of names to shards.
-    fn join_map(
-        shards: Vec<Vec<TensorInfo>>,
-        map: &[(&str, Option<u32>)],
-        policy: Unindexed,
-    ) -> Joined {
-        join(shards, Some(map.iter().map(|&(name, shard)| Mapped { name, shard })), policy)
+    /// Joins with a map of names to shards, all of which are there.
+    fn join<'m>(shards: &Shards, map: &[(&'m str, usize)], policy: Unindexed) -> Joined<'m> {
+        let count = |shard| map.iter().filter(|(_, of)| *of == shard).count();
+        let counts: Vec<usize> = (0..shards.0.len()).map(count).collect();
+        let wanted = wanted(map.iter().copied(), &counts);
+        let fits = shards.0.iter().zip(&wanted).map(|(tensors, wanted)| fit(tensors, wanted));
+        with_map(shards, fits.collect(), map.iter().map(|(name, _)| *name), policy)
     }
 
-    /// Name and shard of every tensor that is taken.
-    fn taken(joined: &Joined) -> Vec<(&str, u32)> {
-        joined.tensors.iter().map(|tensor| (tensor.name(), tensor.shard)).collect()
-    }
-
-    fn misplaced(name: &str, shard: u32) -> Misplaced {
-        Misplaced { name: name.to_owned(), shard }
+    /// Names and shards of slots.
+    fn named<'s>(shards: &'s Shards, slots: &[Slot]) -> Vec<(&'s str, u32)> {
+        slots.iter().map(|slot| (shards.name(*slot), slot.shard)).collect()
     }
 
     #[test]
     fn the_map_decides_between_copies_whatever_the_order_of_shards() {
-        let map = [("a", Some(1)), ("b", Some(0))];
-        let joined = join_map(shards(&[&["a", "b"], &["b", "a"]]), &map, Unindexed::Include);
-        assert_eq!(taken(&joined), [("a", 1), ("b", 0)]);
-        assert_eq!(joined.stale, [misplaced("a", 0), misplaced("b", 1)]);
+        let shards = shards(&[&["a", "b"], &["b", "a"]]);
+        let joined = join(&shards, &[("a", 1), ("b", 0)], Unindexed::Include);
+        assert_eq!(named(&shards, &joined.order), [("a", 1), ("b", 0)]);
+        assert_eq!(named(&shards, &joined.stale), [("a", 0), ("b", 1)]);
+        assert_eq!((joined.absent, joined.unindexed), (vec![], vec![]));
     }
 
     #[test]
     fn a_mapped_tensor_that_is_elsewhere_or_nowhere_is_absent() {
-        let map = [("a", Some(0)), ("b", Some(0)), ("c", Some(1)), ("z", Some(1))];
-        let joined = join_map(shards(&[&["b"], &["a"]]), &map, Unindexed::Include);
-        let absent = |name: &str, shard, found_in| Absent { name: name.into(), shard, found_in };
+        let shards = shards(&[&["b"], &["a"]]);
+        let map = [("a", 0), ("b", 0), ("c", 1), ("z", 1)];
+        let joined = join(&shards, &map, Unindexed::Include);
+        let absent = |name, shard, found_in| Absent { name, shard, found_in };
         assert_eq!(
             joined.absent,
             [absent("a", 0, Some(1)), absent("c", 1, None), absent("z", 1, None)]
         );
+        assert_eq!(named(&shards, &joined.order), [("b", 0)]);
     }
 
     #[test]
     fn tensors_of_a_lost_shard_are_not_named_again() {
-        let joined = join_map(shards(&[&["a"]]), &[("a", Some(0)), ("b", None)], Unindexed::Error);
-        assert_eq!(taken(&joined), [("a", 0)]);
+        let shards = shards(&[&["a"]]);
+        let wanted = wanted([("a", 0), ("b", 1)].into_iter(), &[1, 1]);
+        let fits = vec![fit(&shards.0[0], &wanted[0])];
+        let joined = with_map(&shards, fits, ["a", "b"].into_iter(), Unindexed::Error);
+        assert_eq!(named(&shards, &joined.order), [("a", 0)]);
         assert_eq!(joined.absent, []);
     }
 
     #[test]
     fn unindexed_tensors_follow_the_policy() {
+        let shards = shards(&[&["x", "a", "m"]]);
         for (policy, expected) in [
-            (Unindexed::Include, vec![("a", 0), ("x", 0)]),
+            (Unindexed::Include, vec![("a", 0), ("m", 0), ("x", 0)]),
             (Unindexed::Ignore, vec![("a", 0)]),
             (Unindexed::Error, vec![("a", 0)]),
         ] {
-            let joined = join_map(shards(&[&["x", "a"]]), &[("a", Some(0))], policy);
-            assert_eq!(taken(&joined), expected, "{policy:?}");
-            assert_eq!(joined.unindexed, [misplaced("x", 0)]);
+            let joined = join(&shards, &[("a", 0)], policy);
+            assert_eq!(named(&shards, &joined.order), expected, "{policy:?}");
+            assert_eq!(named(&shards, &joined.unindexed), [("m", 0), ("x", 0)]);
         }
     }
 
     #[test]
     fn two_unindexed_copies_are_a_duplicate() {
-        let joined = join_map(shards(&[&["x"], &["x"]]), &[], Unindexed::Include);
-        assert_eq!(joined.duplicates, [Duplicate { name: "x".into(), first: 0, second: 1 }]);
-        let ignored = join_map(shards(&[&["x"], &["x"]]), &[], Unindexed::Ignore);
-        assert_eq!((ignored.duplicates, ignored.tensors.len()), (vec![], 0));
+        let shards = shards(&[&["x"], &["x"], &["x"]]);
+        let joined = join(&shards, &[], Unindexed::Include);
+        let slot = |shard| Slot { shard, tensor: 0 };
+        assert_eq!(joined.duplicates, [(slot(0), slot(1))]);
+        let ignored = join(&shards, &[], Unindexed::Ignore);
+        assert_eq!((ignored.duplicates, ignored.order), (vec![], vec![]));
     }
 
     #[test]
     fn without_a_map_every_name_must_be_unique() {
-        let joined = join(
-            shards(&[&["b", "a"], &["c", "b"], &["b"]]),
-            None::<std::iter::Empty<_>>,
-            Unindexed::Include,
-        );
-        assert_eq!(taken(&joined), [("a", 0), ("b", 0), ("c", 1)]);
-        assert_eq!(joined.duplicates, [Duplicate { name: "b".into(), first: 0, second: 1 }]);
+        let shards = shards(&[&["b", "a"], &["c", "b"], &["b"]]);
+        let joined = without_map(&shards, &[2, 2, 1]);
+        assert_eq!(named(&shards, &joined.order), [("a", 0), ("b", 0), ("c", 1)]);
+        let [(first, second)] = joined.duplicates[..] else { panic!("one name is twice there") };
+        assert_eq!(named(&shards, &[first, second]), [("b", 0), ("b", 1)]);
     }
 }

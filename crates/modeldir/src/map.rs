@@ -53,7 +53,7 @@ impl LoadPlan {
 }
 
 /// The tensor as a part of its mapped file.
-fn view(tensor: &IndexedTensor, file: Buffer) -> Result<Tensor> {
+fn view(tensor: IndexedTensor<'_>, file: Buffer) -> Result<Tensor> {
     let Range { start, end } = tensor.file_range();
     // The mapping has the length that the header was checked against, so both fit.
     let in_memory = |position| usize::try_from(position).unwrap_or(usize::MAX);

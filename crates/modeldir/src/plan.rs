@@ -43,7 +43,7 @@ pub struct LoadPlan {
 /// A tensor of a plan and its place in the memory of its shard.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct PlannedTensor {
-    /// The position in `Index::tensors`.
+    /// The position in the index, by name.
     pub(crate) tensor: usize,
     pub(crate) memory_range: Range<u64>,
 }
@@ -53,7 +53,7 @@ impl LoadPlan {
     pub(crate) fn new(index: Arc<Index>, tensors: impl IntoIterator<Item = usize>) -> Self {
         let mut by_shard: Vec<Vec<usize>> = vec![Vec::new(); index.shards.len()];
         for i in tensors {
-            let shard = index.tensors.get(i).map(IndexedTensor::shard);
+            let shard = index.get(i).map(IndexedTensor::shard);
             if let Some(in_shard) = shard.and_then(|shard| by_shard.get_mut(shard)) {
                 in_shard.push(i);
             }
@@ -69,8 +69,8 @@ impl LoadPlan {
 
     /// Keeps the tensors that `choose` accepts.
     #[must_use]
-    pub fn filter(&self, choose: impl Fn(&IndexedTensor) -> bool) -> Self {
-        let chosen = |&i: &usize| self.index.tensors.get(i).is_some_and(&choose);
+    pub fn filter(&self, choose: impl Fn(IndexedTensor<'_>) -> bool) -> Self {
+        let chosen = |&i: &usize| self.index.get(i).is_some_and(&choose);
         Self::new(Arc::clone(&self.index), self.tensors.iter().map(|p| p.tensor).filter(chosen))
     }
 
@@ -92,8 +92,8 @@ impl LoadPlan {
     }
 
     /// The tensors, by name.
-    pub fn tensors(&self) -> impl Iterator<Item = &IndexedTensor> {
-        self.tensors.iter().filter_map(|planned| self.index.tensors.get(planned.tensor))
+    pub fn tensors(&self) -> impl Iterator<Item = IndexedTensor<'_>> {
+        self.tensors.iter().filter_map(|planned| self.index.get(planned.tensor))
     }
 
     /// The names, in order.
@@ -151,11 +151,11 @@ impl LoadPlan {
 
     /// Lays out the chosen tensors of the next shard.
     fn add_shard(&mut self, shard: usize, mut chosen: Vec<usize>) {
-        let file_range = |&i: &usize| self.index.tensors.get(i).map(IndexedTensor::file_range);
+        let file_range = |&i: &usize| self.index.get(i).map(IndexedTensor::file_range);
         chosen.sort_unstable_by_key(|i| file_range(i).map(|range| (range.start, range.end)));
         let mut layout = ShardLayout::new(shard);
         for i in chosen {
-            let Some(tensor) = self.index.tensors.get(i) else { continue };
+            let Some(tensor) = self.index.get(i) else { continue };
             let memory_range = layout.place(tensor.file_range(), tensor.dtype().align() as u64);
             self.tensors.push(PlannedTensor { tensor: i, memory_range });
         }

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
-use tensorfile::{Header, Identity, TensorFile};
+use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
+use tensorfile::{Identity, TensorFile, TensorInfo};
 
+use crate::join::{self, Fit, Wanted};
 use crate::options::OpenOptions;
 use crate::{Result, threads};
 
@@ -14,7 +15,8 @@ use crate::{Result, threads};
 pub struct Shard {
     path: PathBuf,
     identity: Identity,
-    num_tensors: usize,
+    /// By name.
+    tensors: Vec<TensorInfo>,
     trailing_bytes: u64,
     metadata: Option<BTreeMap<String, String>>,
 }
@@ -35,7 +37,7 @@ impl Shard {
     /// Tensors in the file, those that the model does not take from it included.
     #[must_use]
     pub fn num_tensors(&self) -> usize {
-        self.num_tensors
+        self.tensors.len()
     }
 
     /// Bytes after the last tensor, where [`HeaderOptions`](tensorfile::HeaderOptions) allow them.
@@ -50,43 +52,43 @@ impl Shard {
         self.metadata.as_ref()
     }
 
+    /// What the header declares, by name.
+    pub(crate) fn tensors(&self) -> &[TensorInfo] {
+        &self.tensors
+    }
+
     /// Which file it was when its header was read.
     pub(crate) fn identity(&self) -> &Identity {
         &self.identity
     }
-}
 
-/// A shard whose header has been read; the file is closed again.
-#[derive(Debug)]
-pub(super) struct Opened {
-    identity: Identity,
-    pub(super) header: Header,
-}
-
-impl Opened {
-    /// What stays of the shard once its tensors are in the index.
-    pub(super) fn shard(&self, path: &Path) -> Shard {
-        Shard {
+    /// Reads the header of a shard; the file is closed again.
+    fn open(root: &Path, path: &Path, options: &OpenOptions) -> tensorfile::Result<Self> {
+        let file = TensorFile::open_with(root.join(path), &options.header)?;
+        let (source, header) = file.into_parts();
+        Ok(Self {
             path: path.to_owned(),
-            identity: self.identity,
-            num_tensors: self.header.len(),
-            trailing_bytes: self.header.trailing_bytes(),
-            metadata: self.header.metadata().cloned(),
-        }
+            identity: source.identity(),
+            trailing_bytes: header.trailing_bytes(),
+            metadata: header.metadata().cloned(),
+            tensors: header.into_tensors(),
+        })
     }
 }
 
-/// Reads the header of every shard, in parallel; each thread has one file open at a time.
-pub(super) fn open_all(
+/// Reads the header of every shard and compares it with what is wanted of it, in parallel; each
+/// thread has one file open at a time.
+pub(super) fn open_all<'m>(
     root: &Path,
     paths: &[PathBuf],
+    wanted: &[Vec<Wanted<'m>>],
     options: &OpenOptions,
-) -> Result<Vec<tensorfile::Result<Opened>>> {
-    let open = |path: &PathBuf| {
-        let file = TensorFile::open_with(root.join(path), &options.header)?;
-        let (source, header) = file.into_parts();
-        Ok(Opened { identity: source.identity(), header })
+) -> Result<Vec<tensorfile::Result<(Shard, Fit<'m>)>>> {
+    let open = |(i, path): (usize, &PathBuf)| {
+        let shard = Shard::open(root, path, options)?;
+        let fit = wanted.get(i).map(|wanted| join::fit(&shard.tensors, wanted));
+        Ok((shard, fit.unwrap_or_default()))
     };
     let pool = threads::pool(threads::count(options.threads, paths.len()))?;
-    Ok(pool.install(|| paths.par_iter().map(open).collect()))
+    Ok(pool.install(|| paths.par_iter().enumerate().map(open).collect()))
 }
