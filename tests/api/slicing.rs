@@ -7,7 +7,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 use safetensors::SafeTensors;
-use safetensors::slice::TensorIndexer;
+use safetensors::slice::{InvalidSlice, TensorIndexer};
 use tensorfile::{Error, Selection, TensorFile};
 
 /// The part of a tensor that lists of ranges select, element by element, as bytes of whole bits.
@@ -124,6 +124,9 @@ proptest! {
                 prop_assert_eq!(theirs.flatten().copied().collect::<Vec<u8>>(), read.bytes());
             }
             (Err(_), Err(Error::SelectionPartialByte { .. })) => {}
+            // The reference looks at each dimension by itself, and so refuses some whole bytes. That
+            // these are the right ones is for the test above to say.
+            (Err(InvalidSlice::MisalignedSlice), Ok(read)) => prop_assert!(read.dtype().bits() < 8),
             (theirs, ours) => {
                 let theirs = theirs.map(|slice| slice.newshape());
                 return Err(TestCaseError::fail(format!("{theirs:?}, and we {ours:?}")));
