@@ -1,6 +1,8 @@
 //! One pass over the JSON of an index: its entries as they stand, and what is of use in `metadata`.
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
+mod plain;
+
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -14,11 +16,17 @@ use serde::de::{
 
 use crate::{Error, Result, json, shard_path};
 
+/// The longest text of which every name has a place that is a `u32`. Names in escaped form are at
+/// least as long as what they mean, so those kept behind the text at most double it.
+const MAX_BYTE_LEN: usize = u32::MAX as usize / 2;
+
 /// What the text of an index says, in the order in which it says it.
 #[derive(Debug)]
 pub(crate) struct IndexText {
     /// The pairs of the weight map. Names may repeat.
     pub(crate) entries: Vec<Entry>,
+    /// Whether every name is known to be greater than the one before.
+    pub(crate) is_ascending: bool,
     /// The names that the text holds in escaped form, as they read; their ranges count from the
     /// end of the text.
     pub(crate) unescaped: String,
@@ -29,12 +37,21 @@ pub(crate) struct IndexText {
 }
 
 /// A tensor of the weight map.
+///
+/// Indexes name hundreds of thousands of them, so it is kept small.
 #[derive(Debug)]
 pub(crate) struct Entry {
-    /// Where the name stands in the text, or behind it.
-    pub(crate) name: Range<usize>,
+    name_start: u32,
+    name_end: u32,
     /// The position of the shard.
-    pub(crate) shard: usize,
+    pub(crate) shard: u32,
+}
+
+impl Entry {
+    /// Where the name stands in the text, or behind it.
+    pub(crate) fn name(&self) -> Range<usize> {
+        self.name_start as usize..self.name_end as usize
+    }
 }
 
 /// What is kept of `metadata`.
@@ -48,11 +65,15 @@ pub(crate) struct Metadata {
 
 /// Parses the text of the index at `path`; refuses shard paths of the wrong type or form.
 pub(crate) fn parse(path: &Path, text: &str) -> Result<IndexText> {
+    if text.len() > MAX_BYTE_LEN {
+        let message = format!("an index of {} bytes, {MAX_BYTE_LEN} can be read", text.len());
+        return Err(Error::Json { path: path.into(), line: 1, column: 1, message: message.into() });
+    }
     let json = text.strip_prefix('\u{feff}').unwrap_or(text);
-    // The second reading skips `metadata`, which may be anything and must not stand in the way.
-    let document = read(json, DocumentSeed { text, skips_metadata: false })
-        .or_else(|_| read(json, DocumentSeed { text, skips_metadata: true }))
-        .map_err(|error| json_error(path, json, &error))?;
+    let document = match plain::parse(text) {
+        Some(document) => document,
+        None => read_any(text, json).map_err(|error| json_error(path, json, &error))?,
+    };
     let (pairs, is_bare) = match document.weight_map {
         Some(pairs) => (pairs, false),
         None => match read(json, PairsSeed { text, is_bare: true }) {
@@ -68,8 +89,15 @@ pub(crate) fn parse(path: &Path, text: &str) -> Result<IndexText> {
         });
     }
     let metadata = document.metadata;
-    let Pairs { entries, unescaped, shards, .. } = pairs;
-    Ok(IndexText { entries, unescaped, shards, metadata, is_bare })
+    let Pairs { entries, is_ascending, unescaped, shards, .. } = pairs;
+    Ok(IndexText { entries, is_ascending, unescaped, shards, metadata, is_bare })
+}
+
+/// Reads an index in any form, of which `json` is the text without its byte-order mark.
+fn read_any<'a>(text: &'a str, json: &'a str) -> serde_json::Result<Document<'a>> {
+    // The second reading skips `metadata`, which may be anything and must not stand in the way.
+    read(json, DocumentSeed { text, skips_metadata: false })
+        .or_else(|_| read(json, DocumentSeed { text, skips_metadata: true }))
 }
 
 /// Deserializes the whole of a JSON text.
@@ -167,12 +195,14 @@ impl<'a> Visitor<'a> for DocumentSeed<'a> {
 struct Pairs<'a> {
     text: &'a str,
     entries: Vec<Entry>,
+    /// Whether every name is known to be greater than the one before.
+    is_ascending: bool,
     unescaped: String,
     shards: Vec<Box<str>>,
     /// The position of a shard by every spelling that was met.
-    positions: HashMap<Cow<'a, str>, usize>,
+    positions: HashMap<Cow<'a, str>, u32>,
     /// The spelling met last; in most indexes the next one is the same.
-    last: Option<(Cow<'a, str>, usize)>,
+    last: Option<(Cow<'a, str>, u32)>,
     /// Of all faults, the one of the first tensor by name.
     fault: Option<(Box<str>, Fault)>,
 }
@@ -190,6 +220,7 @@ impl<'a> Pairs<'a> {
         Self {
             text,
             entries: Vec::new(),
+            is_ascending: false,
             unescaped: String::new(),
             shards: Vec::new(),
             positions: HashMap::new(),
@@ -216,7 +247,7 @@ impl<'a> Pairs<'a> {
         match shard {
             Ok(shard) => {
                 let name = self.place(&name);
-                self.entries.push(Entry { name, shard });
+                self.add_entry(name, shard);
             }
             Err(fault) => {
                 if self.fault.as_ref().is_none_or(|(first, _)| *name < **first) {
@@ -226,8 +257,14 @@ impl<'a> Pairs<'a> {
         }
     }
 
+    #[inline]
+    fn add_entry(&mut self, name: Range<usize>, shard: u32) {
+        let (name_start, name_end) = (saturated(name.start), saturated(name.end));
+        self.entries.push(Entry { name_start, name_end, shard });
+    }
+
     /// The position of a shard, which is a new one if this path was not met before.
-    fn position(&mut self, shard: Cow<'a, str>) -> Result<usize, Fault> {
+    fn position(&mut self, shard: Cow<'a, str>) -> Result<u32, Fault> {
         if let Some((last, position)) = &self.last {
             if *last == shard {
                 return Ok(*position);
@@ -246,13 +283,13 @@ impl<'a> Pairs<'a> {
     }
 
     /// Checks a shard path that was not met in this spelling, and adds it if it is a new one.
-    fn add(&mut self, spelling: &str) -> Result<usize, Fault> {
+    fn add(&mut self, spelling: &str) -> Result<u32, Fault> {
         let path = shard_path::normalise(spelling)
             .map_err(|reason| Fault::Path(spelling.into(), reason))?;
         if let Some(position) = self.positions.get(&path) {
             return Ok(*position);
         }
-        let position = self.shards.len();
+        let position = saturated(self.shards.len());
         self.shards.push(path.as_ref().into());
         self.positions.insert(Cow::Owned(path.into_owned()), position);
         Ok(position)
@@ -270,6 +307,12 @@ impl<'a> Pairs<'a> {
         self.unescaped.push_str(name);
         start..start.saturating_add(name.len())
     }
+}
+
+/// A place in a text of at most [`MAX_BYTE_LEN`] bytes, or a count of what is in it.
+#[inline]
+fn saturated(place: usize) -> u32 {
+    u32::try_from(place).unwrap_or(u32::MAX)
 }
 
 /// Reads a map from tensors to shards.

@@ -5,6 +5,7 @@ mod fields;
 mod non_finite;
 mod parse;
 
+use std::io::Read;
 use std::path::Path;
 
 use tensorfile::{LfsPointer, SourceFile};
@@ -26,10 +27,11 @@ pub(crate) fn read_text(path: &Path, max: u64, option: &'static str) -> Result<S
     if byte_len > max {
         return Err(Error::JsonTooLarge { path: path.to_owned(), byte_len, max, option });
     }
-    let mut bytes = zeroed(path, byte_len)?;
-    file.read_exact_at(&mut bytes, 0)?;
-    let mark_len = bytes.len() - text(path, &bytes)?.len();
-    let mut text = String::from_utf8(bytes).expect("`text` has checked these bytes");
+    let bytes = read_bytes(path, &file)?;
+    refuse_other(path, &bytes)?;
+    let mut text = String::from_utf8(bytes)
+        .map_err(|error| not_utf8(path, error.as_bytes(), error.utf8_error().valid_up_to()))?;
+    let mark_len = text.len() - without_mark(&text).len();
     text.drain(..mark_len);
     Ok(text)
 }
@@ -51,12 +53,13 @@ pub(crate) fn read_if_there(path: &Path, max: u64) -> Result<Option<String>> {
 ///
 /// Nothing at all, a Git LFS pointer and bytes that are not UTF-8 are errors.
 pub(crate) fn text<'a>(path: &Path, bytes: &'a [u8]) -> Result<&'a str> {
-    if bytes.is_empty() {
-        return Err(tensorfile::Error::Empty { path: path.to_owned() }.into());
-    }
-    refuse_pointer(path, bytes)?;
+    refuse_other(path, bytes)?;
     let text = std::str::from_utf8(bytes).map_err(|e| not_utf8(path, bytes, e.valid_up_to()))?;
-    Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
+    Ok(without_mark(text))
+}
+
+fn without_mark(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
 /// Refuses a file that has no bytes or is a Git LFS pointer, whatever it should hold.
@@ -65,15 +68,15 @@ pub(crate) fn check_is_there(path: &Path) -> Result<()> {
     let mut first = [0; 512];
     let len = usize::try_from(file.byte_len()).unwrap_or(usize::MAX).min(first.len());
     let first = &mut first[..len];
+    file.read_exact_at(first, 0)?;
+    refuse_other(path, first)
+}
+
+/// Refuses no bytes at all and the first ones of a Git LFS pointer.
+fn refuse_other(path: &Path, first: &[u8]) -> Result<()> {
     if first.is_empty() {
         return Err(tensorfile::Error::Empty { path: path.to_owned() }.into());
     }
-    file.read_exact_at(first, 0)?;
-    refuse_pointer(path, first)
-}
-
-/// Refuses the first bytes of a Git LFS pointer.
-fn refuse_pointer(path: &Path, first: &[u8]) -> Result<()> {
     match LfsPointer::parse(first) {
         None => Ok(()),
         Some(LfsPointer { oid, byte_len }) => {
@@ -82,13 +85,19 @@ fn refuse_pointer(path: &Path, first: &[u8]) -> Result<()> {
     }
 }
 
-/// A buffer of `byte_len` zeros, or an error where there is no memory for it.
-fn zeroed(path: &Path, byte_len: u64) -> Result<Vec<u8>> {
+/// The bytes of a file that was just opened, as many as it had then, or an error where there is no
+/// memory for them.
+fn read_bytes(path: &Path, file: &SourceFile) -> Result<Vec<u8>> {
     let no_memory = |byte_len| tensorfile::Error::OutOfMemory { path: path.to_owned(), byte_len };
-    let len = usize::try_from(byte_len).map_err(|_| no_memory(usize::MAX))?;
+    let len = usize::try_from(file.byte_len()).map_err(|_| no_memory(usize::MAX))?;
     let mut bytes = Vec::new();
     bytes.try_reserve_exact(len).map_err(|_| no_memory(len))?;
-    bytes.resize(len, 0);
+    // This way nobody writes zeros first, which takes as long as the reading.
+    let read = file.file().take(file.byte_len()).read_to_end(&mut bytes);
+    if !matches!(read, Ok(read) if read == len) {
+        bytes.resize(len, 0);
+        file.read_exact_at(&mut bytes, 0)?;
+    }
     Ok(bytes)
 }
 
@@ -104,7 +113,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use super::{read_text, text};
+    use super::{SourceFile, read_bytes, read_text, text};
     use crate::Error;
 
     const POINTER: &str = "version https://git-lfs.github.com/spec/v1\n\
@@ -131,6 +140,23 @@ mod tests {
         let path = dir.path().join("config.json");
         fs::write(&path, "\u{feff}{}\r\n").unwrap();
         assert_eq!(read_text(&path, 10, "max_json_bytes").unwrap(), "{}\r\n");
+    }
+
+    #[test]
+    fn reads_as_many_bytes_as_the_file_had_when_it_was_opened() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("config.json");
+        fs::write(&path, "{}").unwrap();
+        let file = SourceFile::open(&path).unwrap();
+        fs::write(&path, "{}longer").unwrap();
+        assert_eq!(read_bytes(&path, &file).unwrap(), b"{}");
+        let file = SourceFile::open(&path).unwrap();
+        fs::write(&path, "{}").unwrap();
+        let error = read_bytes(&path, &file).unwrap_err();
+        assert!(
+            matches!(error, Error::File(tensorfile::Error::ReadPastEnd { start: 0, end: 8, .. })),
+            "{error:?}"
+        );
     }
 
     #[test]

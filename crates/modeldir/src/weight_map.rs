@@ -40,12 +40,13 @@ impl WeightMap {
         text.push_str(&parsed.unescaped);
         let shards = sort_shards(parsed.shards, &mut entries);
 
-        let name = |entry: &Entry| text.get(entry.name.clone()).unwrap_or_default();
-        let bytes = |entry: &Entry| text.as_bytes().get(entry.name.clone()).unwrap_or_default();
-        entries.sort_by(|a, b| bytes(a).cmp(bytes(b)));
-        for (entry, next) in entries.iter().zip(entries.iter().skip(1)) {
-            if bytes(entry) == bytes(next) {
-                return Err(Error::MappedTwice { path: path.into(), tensor: name(entry).into() });
+        let name = |entry: &Entry| text.as_bytes().get(entry.name()).unwrap_or_default();
+        if !parsed.is_ascending {
+            entries.sort_by(|a, b| name(a).cmp(name(b)));
+            let mut pairs = entries.iter().zip(entries.iter().skip(1));
+            if let Some((twice, _)) = pairs.find(|(a, b)| name(a) == name(b)) {
+                let tensor = text.get(twice.name()).unwrap_or_default().into();
+                return Err(Error::MappedTwice { path: path.into(), tensor });
             }
         }
         Ok(Self { text, entries, shards, total_size, metadata, is_bare })
@@ -63,14 +64,14 @@ impl WeightMap {
 
     /// Every tensor by name, with the position of its shard in [`Self::shards`].
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = (&str, usize)> + Clone {
-        self.entries.iter().map(|entry| (self.name(entry), entry.shard))
+        self.entries.iter().map(|entry| (self.name(entry), entry.shard as usize))
     }
 
     /// The number of tensors of each of the [`Self::shards`].
     pub(crate) fn tensors_per_shard(&self) -> Vec<usize> {
         let mut counts = vec![0_usize; self.shards.len()];
         for entry in &self.entries {
-            if let Some(count) = counts.get_mut(entry.shard) {
+            if let Some(count) = counts.get_mut(entry.shard as usize) {
                 *count = count.saturating_add(1);
             }
         }
@@ -94,22 +95,24 @@ impl WeightMap {
     }
 
     fn name(&self, entry: &Entry) -> &str {
-        self.text.get(entry.name.clone()).unwrap_or_default()
+        self.text.get(entry.name()).unwrap_or_default()
     }
 }
 
 /// Sorts the shards and lets the entries follow.
 fn sort_shards(shards: Vec<Box<str>>, entries: &mut [Entry]) -> Vec<Box<str>> {
-    let mut order: Vec<(usize, Box<str>)> = shards.into_iter().enumerate().collect();
+    let mut order: Vec<(u32, Box<str>)> = (0..).zip(shards).collect();
     order.sort_by(|(_, a), (_, b)| natural::compare(a, b));
     let mut position = vec![0; order.len()];
-    for (new, (old, _)) in order.iter().enumerate() {
-        if let Some(slot) = position.get_mut(*old) {
+    for (new, (old, _)) in (0..).zip(&order) {
+        if let Some(slot) = position.get_mut(*old as usize) {
             *slot = new;
         }
     }
-    for entry in entries {
-        entry.shard = position.get(entry.shard).copied().unwrap_or(entry.shard);
+    if !position.is_sorted() {
+        for entry in entries {
+            entry.shard = position.get(entry.shard as usize).copied().unwrap_or(entry.shard);
+        }
     }
     order.into_iter().map(|(_, shard)| shard).collect()
 }
