@@ -4,7 +4,6 @@ use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use clap::Parser;
 use modeldir::{LoadOptions, ModelDir, Progress};
@@ -48,8 +47,7 @@ fn main() -> ExitCode {
         dtypes.print(out)?;
 
         let (stats, total) = (store.stats(), bytes(store.byte_len()));
-        let took = Duration::from_secs_f64(stats.seconds);
-        let (took, rate) = (time(took), rate(stats.bytes_read, took));
+        let (took, rate) = (time(stats.elapsed), rate(stats.bytes_read, stats.elapsed));
         let (tensors, threads) = (counted(store.len(), "tensor"), counted(stats.threads, "thread"));
         writeln!(out, "{}", out.bold(format!("{tensors}, {total} in {took}, {rate}, {threads}")))?;
 

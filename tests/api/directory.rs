@@ -35,11 +35,14 @@ fn every_fault_of_a_directory_is_in_one_error() {
     let is = |wanted: &str, found: fn(&Fault) -> bool| {
         assert_eq!(faults.iter().filter(|fault| found(fault)).count(), 1, "{wanted}: {error}");
     };
-    is("missing", |fault| matches!(fault, Fault::MissingShard { tensors: 1, .. }));
+    is(
+        "missing",
+        |fault| matches!(fault, Fault::MissingShard { tensors, .. } if tensors.len() == 1),
+    );
     is("pointer", |fault| {
         matches!(
             fault,
-            Fault::UnusableShard { error: tensorfile::Error::LfsPointer { .. }, tensors: 1, .. }
+            Fault::UnusableShard { error: tensorfile::Error::LfsPointer { .. }, tensors, .. } if tensors.len() == 1
         )
     });
     is("short", |fault| {
@@ -128,7 +131,8 @@ fn missing_shards_are_skipped_for_those_who_ask() {
     let model = ModelDir::open_with(folder.path(), &options).unwrap();
     assert!(model.names().eq(["t1", "t3"]));
     let skipped = &model.report().skipped;
-    assert!(matches!(&skipped[..], [Fault::MissingShard { tensors: 1, .. }]), "{skipped:?}");
+    let [Fault::MissingShard { tensors, .. }] = &skipped[..] else { panic!("{skipped:?}") };
+    assert_eq!(tensors.len(), 1);
     assert_eq!(model.load().unwrap().len(), 2);
 }
 

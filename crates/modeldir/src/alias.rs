@@ -52,23 +52,19 @@ impl fmt::Display for AliasRule {
 pub(crate) struct Aliases(Vec<Alias>);
 
 impl Aliases {
-    pub(crate) fn as_slice(&self) -> &[Alias] {
-        &self.0
+    pub(crate) fn iter(&self) -> std::slice::Iter<'_, Alias> {
+        self.0.iter()
     }
 
     /// The alias of this name.
     pub(crate) fn get(&self, name: &str) -> Option<&Alias> {
-        self.0.iter().find(|alias| alias.name == name)
+        let found = self.0.binary_search_by(|alias| alias.name.as_str().cmp(name));
+        found.ok().and_then(|position| self.0.get(position))
     }
 
     /// The name under which a tensor is stored: the target of an alias, or the name itself.
     pub(crate) fn target<'a>(&'a self, name: &'a str) -> &'a str {
         self.get(name).map_or(name, |alias| &alias.target)
-    }
-
-    /// Keeps the aliases whose target is stored.
-    pub(crate) fn retain(&mut self, is_stored: impl Fn(&str) -> bool) {
-        self.0.retain(|alias| is_stored(&alias.target));
     }
 }
 

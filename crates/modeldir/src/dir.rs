@@ -78,7 +78,7 @@ impl ModelDir {
         let root = &resolved.root;
         let map = resolved.index.as_ref().map(|index| &index.map);
         let (mut index, findings) = Index::build(root, &resolved.shards, map, options)?;
-        index.aliases = find_aliases(&index, &resolved, config.as_ref().ok(), options);
+        index.aliases = Arc::new(find_aliases(&index, &resolved, config.as_ref().ok(), options));
 
         let tokenizer = {
             let names = resolve::file_names(root)?;
@@ -123,6 +123,12 @@ impl ModelDir {
     /// The stored names, in order.
     pub fn names(&self) -> impl ExactSizeIterator<Item = &str> {
         self.tensors().map(IndexedTensor::name)
+    }
+
+    /// Whether there is a tensor of this name, or an alias.
+    #[must_use]
+    pub fn contains(&self, name: &str) -> bool {
+        self.index.position(self.index.aliases.target(name)).is_some()
     }
 
     /// What the headers say of a tensor; an alias stands for its target.
@@ -229,6 +235,14 @@ fn find_aliases(
     alias::find(|name| index.position(name).is_some(), &sources)
 }
 
+/// Bytes of the tensors that the weight map names.
+fn mapped_bytes(index: &Index, findings: &Findings) -> u64 {
+    let strays = &findings.unindexed;
+    let is_mapped = |name: &str| strays.binary_search_by(|s| s.tensor.as_str().cmp(name)).is_err();
+    let mapped = index.iter().filter(|tensor| is_mapped(tensor.name()));
+    mapped.map(|tensor| tensor.byte_len() as u64).sum()
+}
+
 /// Puts together what was ignored or odd.
 fn report(
     index: &Index,
@@ -240,7 +254,7 @@ fn report(
     let total_size = total_size.map(|declared| TotalSize {
         declared: declared.as_str().to_owned(),
         declared_bytes: declared.byte_len(),
-        tensor_bytes: index.iter().map(|tensor| tensor.byte_len() as u64).sum(),
+        tensor_bytes: mapped_bytes(index, &findings),
         file_bytes: index.shards.iter().map(Shard::file_len).sum(),
     });
     let trailing = index.shards.iter().filter(|shard| shard.trailing_bytes() > 0);
@@ -250,14 +264,16 @@ fn report(
     );
     Report {
         family: resolved.family,
-        index_file: resolved.index.map(|index| index.path),
+        index_file: resolved.index.map(|file| {
+            file.path.strip_prefix(&index.root).map_or_else(|_| file.path.clone(), Path::to_owned)
+        }),
         ignored_files: resolved.ignored,
         unindexed: findings.unindexed,
         stale: findings.stale,
         total_size,
         skipped: findings.skipped,
         trailing_bytes: trailing.map(|s| (s.path().to_owned(), s.trailing_bytes())).collect(),
-        aliases: index.aliases.as_slice().to_vec(),
+        aliases: index.aliases.iter().cloned().collect(),
         notes,
     }
 }

@@ -199,11 +199,11 @@ pub enum Error {
 #[expect(missing_docs, reason = "variants are documented, and their fields are what these name")]
 pub enum Fault {
     /// A shard that the index names is not there.
-    #[error("shard {} is missing{cause}: {tensors} tensors lost", PathText(shard))]
-    MissingShard { shard: PathBuf, cause: MissingCause, tensors: usize },
+    #[error("shard {} is missing{cause}{}", PathText(shard), Lost(tensors))]
+    MissingShard { shard: PathBuf, cause: MissingCause, tensors: Vec<String> },
     /// A shard is there and cannot be used: short, a pointer, damaged, not readable.
-    #[error("{error}: {tensors} tensors lost")]
-    UnusableShard { shard: PathBuf, error: tensorfile::Error, tensors: usize },
+    #[error("{error}{}{}", Causes(error), Lost(tensors))]
+    UnusableShard { shard: PathBuf, error: tensorfile::Error, tensors: Vec<String> },
     /// The index maps a tensor to a shard that does not hold it.
     #[error(
         "tensor {} is not in shard {}, to which the index maps it{}",
@@ -293,6 +293,36 @@ impl fmt::Display for Faults<'_> {
             write!(f, "\n  {fault}")?;
         }
         Ok(())
+    }
+}
+
+/// Displays what caused an error that is shown within another one.
+struct Causes<'a>(&'a tensorfile::Error);
+
+impl fmt::Display for Causes<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut cause = std::error::Error::source(self.0);
+        while let Some(error) = cause {
+            write!(f, ": {error}")?;
+            cause = error.source();
+        }
+        Ok(())
+    }
+}
+
+/// Displays the tensors that a shard would have brought, as far as an index names them.
+struct Lost<'a>(&'a [String]);
+
+impl fmt::Display for Lost<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            [] => Ok(()),
+            [only] => write!(f, "; tensor {} is lost", Quoted(only)),
+            [first, .., last] => {
+                let (count, first, last) = (self.0.len(), Quoted(first), Quoted(last));
+                write!(f, "; {count} tensors are lost, {first} to {last}")
+            }
+        }
     }
 }
 

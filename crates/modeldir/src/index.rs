@@ -4,6 +4,7 @@ mod shard;
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use tensorfile::{Dtype, SourceFile, TensorInfo};
 use tracing::debug_span;
@@ -78,7 +79,7 @@ pub(crate) struct Index {
     pub(crate) shards: Vec<Shard>,
     /// Where each tensor is, by name; every name once.
     order: Vec<Slot>,
-    pub(crate) aliases: Aliases,
+    pub(crate) aliases: Arc<Aliases>,
 }
 
 /// What building an index found and did not refuse.
@@ -109,7 +110,7 @@ impl Index {
             root: root.to_owned(),
             shards: Vec::new(),
             order: Vec::new(),
-            aliases: Aliases::default(),
+            aliases: Arc::default(),
         };
         let (mut fits, mut lost) = (Vec::new(), Vec::new());
         let opened = shard::open_all(root, shard_paths, wanted, options)?;
@@ -120,7 +121,7 @@ impl Index {
                     fits.push(fit);
                 }
                 Err(error) => {
-                    let tensors = per_shard.get(i).copied().unwrap_or(0);
+                    let tensors = wanted.get(i).map(|lost| join::names(lost)).unwrap_or_default();
                     lost.push(shard_fault(root, path, error, tensors));
                 }
             }
@@ -181,7 +182,7 @@ impl Index {
     }
 
     /// Opens a shard again, and makes sure that it is the file whose header was read.
-    pub(crate) fn open_shard(&self, shard: usize) -> Result<SourceFile> {
+    pub(crate) fn open_shard(&self, shard: usize) -> tensorfile::Result<SourceFile> {
         let shard = &self.shards[shard];
         let file = SourceFile::open(self.root.join(shard.path()))?;
         file.check_same(shard.identity())?;
@@ -241,7 +242,7 @@ impl Tensors for Index {
 }
 
 /// The fault of a shard that cannot be used.
-fn shard_fault(root: &Path, shard: &Path, error: tensorfile::Error, tensors: usize) -> Fault {
+fn shard_fault(root: &Path, shard: &Path, error: tensorfile::Error, tensors: Vec<String>) -> Fault {
     let shard = shard.to_owned();
     match error {
         tensorfile::Error::NotFound { .. } | tensorfile::Error::DanglingLink { .. } => {

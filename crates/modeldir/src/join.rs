@@ -2,7 +2,6 @@
 
 use std::cmp::Ordering;
 
-use rayon::slice::ParallelSliceMut;
 use tensorfile::TensorInfo;
 
 use crate::options::Unindexed;
@@ -32,6 +31,11 @@ pub(crate) fn wanted<'m>(
         shards[shard].push(Wanted { position, name });
     }
     shards
+}
+
+/// The names of what is wanted of one shard.
+pub(crate) fn names(wanted: &[Wanted<'_>]) -> Vec<String> {
+    wanted.iter().map(|wanted| wanted.name.to_owned()).collect()
 }
 
 /// How the tensors of one shard fit what the weight map expects there.
@@ -94,7 +98,7 @@ pub(crate) trait Tensors {
 /// Joins all shards with the weight map, given what each shard's fit was. `names` are those of the
 /// map, in its order; shards that are lost have no fit, and their tensors are not named one by one.
 pub(crate) fn with_map<'m>(
-    shards: &(impl Tensors + Sync),
+    shards: &impl Tensors,
     fits: Vec<Fit<'m>>,
     names: impl ExactSizeIterator<Item = &'m str>,
     unindexed: Unindexed,
@@ -117,7 +121,7 @@ pub(crate) fn with_map<'m>(
 }
 
 /// Joins all shards where there is no weight map: every tensor counts.
-pub(crate) fn without_map(shards: &(impl Tensors + Sync), lens: &[usize]) -> Joined<'static> {
+pub(crate) fn without_map(shards: &impl Tensors, lens: &[usize]) -> Joined<'static> {
     let mut joined = Joined::default();
     let slots = (0..)
         .zip(lens)
@@ -131,7 +135,7 @@ impl<'m> Joined<'m> {
     /// policy decides about the rest.
     fn add_strays(
         &mut self,
-        shards: &(impl Tensors + Sync),
+        shards: &impl Tensors,
         mut strays: Vec<Slot>,
         names: impl Iterator<Item = &'m str>,
         unindexed: Unindexed,
@@ -160,10 +164,10 @@ impl<'m> Joined<'m> {
     }
 
     /// Takes tensors that no map decides on: more than one copy is a duplicate.
-    fn add_unmapped(&mut self, shards: &(impl Tensors + Sync), slots: Vec<Slot>) {
+    fn add_unmapped(&mut self, shards: &impl Tensors, slots: Vec<Slot>) {
         self.order.extend(slots);
         // Stable, and fast on the runs that the shards are.
-        self.order.par_sort_by(|a, b| by_name_and_shard(shards, *a, *b));
+        self.order.sort_by(|a, b| by_name_and_shard(shards, *a, *b));
         let duplicates = &mut self.duplicates;
         let mut copies = 0;
         self.order.dedup_by(|copy, first| {

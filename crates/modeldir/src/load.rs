@@ -1,23 +1,27 @@
 //! Runs a plan: every byte of its tensors is read and owned when this returns.
 
+mod files;
 mod progress;
 mod queue;
 mod worker;
 
 use std::num::NonZeroUsize;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tensorfile::{Buffer, BufferMut, Tensor};
-use tracing::{debug, debug_span};
+use tracing::debug_span;
+use tracing::field::Empty;
 
 use crate::Result;
 use crate::plan::LoadPlan;
 use crate::store::TensorStore;
 use crate::threads;
 
+use files::OpenShards;
 use progress::Meter;
 pub use progress::Progress;
 use queue::{Job, Queue};
+use worker::Shared;
 
 /// How to run a plan.
 ///
@@ -35,11 +39,12 @@ use queue::{Job, Queue};
 /// ```
 #[derive(Clone, Copy, Default)]
 pub struct LoadOptions<'a> {
-    /// Threads that read. The default is the number of processors that this process may use.
-    /// More help where each read waits for long: a network file system, a cold disk.
+    /// Threads that read. The default is the number of processors that this process may use, at
+    /// most 16. More help where each read waits for long: a network file system, a cold disk.
     pub threads: Option<NonZeroUsize>,
-    /// Called from the reading threads as bytes arrive: at most about thirty times a second, and
-    /// once when the last byte is there.
+    /// Called as bytes arrive, by one thread at a time and at most about thirty times a second, and
+    /// once more, from the calling thread, when the last byte is there. It never hears less than
+    /// before.
     pub progress: Option<&'a (dyn Fn(Progress) + Sync)>,
 }
 
@@ -53,7 +58,7 @@ impl std::fmt::Debug for LoadOptions<'_> {
 }
 
 /// What a load did.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LoadStats {
     /// Bytes read from the shards.
@@ -63,40 +68,46 @@ pub struct LoadStats {
     /// Threads that read.
     pub threads: usize,
     /// Time from the start of the load until all tensors were there.
-    pub seconds: f64,
+    pub elapsed: Duration,
 }
 
 impl LoadPlan {
     /// Reads the tensors of the plan into memory that the store owns, in parallel.
     ///
     /// Blocks until every byte is there. The work is shared out by requests, so a single large
-    /// shard or tensor uses every thread. Each thread holds at most one shard open. The tensors of
-    /// one shard share one region of memory, which is given back when the last of them is dropped.
+    /// shard or tensor uses every thread. Each shard is opened once, and at most 32 are open at a
+    /// time. The tensors of one shard share one region of memory, which is given back when the last
+    /// of them is dropped.
     ///
     /// # Errors
     ///
-    /// [`Error::File`] if a shard cannot be read, has changed since the model was opened, or if
+    /// [`Error::File`](crate::Error::File) if a shard cannot be read, has changed since the model was opened, or if
     /// there is no memory. After an error no thread reads on.
     pub fn load(&self, options: &LoadOptions<'_>) -> Result<TensorStore> {
         let start = Instant::now();
         let threads = threads::count(options.threads, self.requests().len());
-        let span = debug_span!("load", tensors = self.len(), bytes = self.bytes_read(), threads);
+        let bytes = self.bytes_read();
+        let span = debug_span!("load", tensors = self.len(), bytes, threads, seconds = Empty);
         let _entered = span.enter();
 
         let mut regions = allocate(self)?;
-        let meter = Meter::new(self.bytes_read(), options.progress);
-        let queue = Queue::new(jobs(self, &mut regions));
-        threads::pool(threads)?.broadcast(|_| worker::run(&self.index, &queue, &meter));
+        let shared = Shared {
+            index: &self.index,
+            files: OpenShards::new(&self.index),
+            queue: Queue::new(jobs(self, &mut regions)),
+            meter: Meter::new(bytes, options.progress),
+            span: span.clone(),
+        };
+        threads::pool(threads)?.broadcast(|_| worker::run(&shared));
+        let Shared { queue, meter, .. } = shared;
         queue.into_result()?;
+        meter.finish();
 
         let buffers: Vec<Buffer> = regions.into_iter().map(BufferMut::freeze).collect();
-        let stats = LoadStats {
-            bytes_read: meter.bytes_done(),
-            requests: self.requests().len(),
-            threads,
-            seconds: start.elapsed().as_secs_f64(),
-        };
-        debug!(seconds = stats.seconds, bytes = stats.bytes_read, "loaded");
+        let elapsed = start.elapsed();
+        span.record("seconds", elapsed.as_secs_f64());
+        let (bytes_read, requests) = (meter.bytes_done(), self.requests().len());
+        let stats = LoadStats { bytes_read, requests, threads, elapsed };
         Ok(TensorStore::new(&self.index, tensors(self, &buffers)?, stats))
     }
 }

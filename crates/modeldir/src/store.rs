@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use tensorfile::Tensor;
 
@@ -32,7 +33,7 @@ use crate::{Error, Result};
 pub struct TensorStore {
     root: PathBuf,
     tensors: BTreeMap<Box<str>, Tensor>,
-    aliases: Aliases,
+    aliases: Arc<Aliases>,
     stats: LoadStats,
 }
 
@@ -40,8 +41,7 @@ impl TensorStore {
     pub(crate) fn new(index: &Index, tensors: Vec<Tensor>, stats: LoadStats) -> Self {
         let named = |tensor: Tensor| (tensor.name().into(), tensor);
         let tensors: BTreeMap<Box<str>, Tensor> = tensors.into_iter().map(named).collect();
-        let mut aliases = index.aliases.clone();
-        aliases.retain(|target| tensors.contains_key(target));
+        let aliases = Arc::clone(&index.aliases);
         Self { root: index.root.clone(), tensors, aliases, stats }
     }
 
@@ -50,10 +50,17 @@ impl TensorStore {
     ///
     /// # Errors
     ///
-    /// [`Error::TensorNotFound`] if there is none.
+    /// [`Error::TensorNotFound`] if there is none, with names that may have been meant. To ask for
+    /// what need not be there, see [`contains`](Self::contains).
     pub fn get(&self, name: &str) -> Result<&Tensor> {
         let found = self.tensors.get(self.aliases.target(name));
         found.ok_or_else(|| self.not_found(name))
+    }
+
+    /// Whether there is a tensor of this name, or an alias.
+    #[must_use]
+    pub fn contains(&self, name: &str) -> bool {
+        self.tensors.contains_key(self.aliases.target(name))
     }
 
     /// The tensor that is stored under this name; aliases are not followed.
@@ -68,15 +75,13 @@ impl TensorStore {
     /// Takes the tensor that is stored under this name out of the store.
     ///
     /// Its memory is shared with the other tensors of its shard and given back with the last of
-    /// them. Aliases of the name go with it.
+    /// them. An alias of the name finds nothing from then on.
     ///
     /// # Errors
     ///
     /// [`Error::TensorNotFound`] if there is none.
     pub fn take(&mut self, name: &str) -> Result<Tensor> {
-        let taken = self.tensors.remove(name).ok_or_else(|| self.not_found(name))?;
-        self.aliases.retain(|target| target != name);
-        Ok(taken)
+        self.tensors.remove(name).ok_or_else(|| self.not_found(name))
     }
 
     /// The stored names, in order.
@@ -108,9 +113,8 @@ impl TensorStore {
     }
 
     /// The names that stand for a tensor of the store, by name.
-    #[must_use]
-    pub fn aliases(&self) -> &[Alias] {
-        self.aliases.as_slice()
+    pub fn aliases(&self) -> impl Iterator<Item = &Alias> {
+        self.aliases.iter().filter(|alias| self.tensors.contains_key(alias.target.as_str()))
     }
 
     /// The model directory that the tensors come from.

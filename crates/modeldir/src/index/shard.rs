@@ -8,6 +8,7 @@ use tensorfile::{Identity, TensorFile, TensorInfo};
 
 use crate::join::{self, Fit, Wanted};
 use crate::options::OpenOptions;
+use crate::threads::MAX_OPEN_FILES;
 use crate::{Result, threads};
 
 /// A weight file of the model.
@@ -89,6 +90,7 @@ pub(super) fn open_all<'m>(
         let fit = wanted.get(i).map(|wanted| join::fit(&shard.tensors, wanted));
         Ok((shard, fit.unwrap_or_default()))
     };
-    let pool = threads::pool(threads::count(options.threads, paths.len()))?;
+    let threads = threads::count(options.threads, paths.len()).min(MAX_OPEN_FILES);
+    let pool = threads::pool(threads)?;
     Ok(pool.install(|| paths.par_iter().enumerate().map(open).collect()))
 }

@@ -1,6 +1,7 @@
 //! Counts bytes as they arrive and tells the caller, not too often.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Shortest time between two calls of the caller's function.
@@ -23,21 +24,36 @@ pub(super) struct Meter<'a> {
     bytes_done: AtomicU64,
     /// Time of the next call, in nanoseconds since `start`.
     next_call: AtomicU64,
-    tell: Option<&'a (dyn Fn(Progress) + Sync)>,
+    /// The caller's function, called by one thread at a time, so that it never hears less than
+    /// before.
+    tell: Option<Mutex<Tell<'a>>>,
 }
 
+type Tell<'a> = &'a (dyn Fn(Progress) + Sync);
+
 impl<'a> Meter<'a> {
-    pub(super) fn new(bytes_total: u64, tell: Option<&'a (dyn Fn(Progress) + Sync)>) -> Self {
-        let (bytes_done, next_call) = (AtomicU64::new(0), AtomicU64::new(0));
+    pub(super) fn new(bytes_total: u64, tell: Option<Tell<'a>>) -> Self {
+        let (bytes_done, next_call) = (AtomicU64::new(0), AtomicU64::new(nanos(INTERVAL)));
+        let tell = tell.map(Mutex::new);
         Self { start: Instant::now(), bytes_total, bytes_done, next_call, tell }
     }
 
-    /// Adds bytes that have arrived; calls the caller's function if it is time to.
+    /// Adds bytes that have arrived; calls the caller's function if it is time to and no other
+    /// thread does.
     pub(super) fn add(&self, bytes: u64) {
         let bytes_done = self.bytes_done.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        let Some(tell) = self.tell else { return };
-        if bytes_done == self.bytes_total || self.is_time() {
-            tell(Progress { bytes_done, bytes_total: self.bytes_total });
+        let Some(tell) = &self.tell else { return };
+        if bytes_done < self.bytes_total && self.is_time() {
+            if let Ok(tell) = tell.try_lock() {
+                tell(self.progress());
+            }
+        }
+    }
+
+    /// Tells the caller that all bytes have arrived; every worker has ended.
+    pub(super) fn finish(&self) {
+        if let Some(tell) = &self.tell {
+            (tell.lock().unwrap_or_else(PoisonError::into_inner))(self.progress());
         }
     }
 
@@ -45,21 +61,23 @@ impl<'a> Meter<'a> {
         self.bytes_done.load(Ordering::Relaxed)
     }
 
+    fn progress(&self) -> Progress {
+        Progress { bytes_done: self.bytes_done(), bytes_total: self.bytes_total }
+    }
+
     /// Whether the interval has passed; true for one thread only.
     fn is_time(&self) -> bool {
         let now = nanos(self.start.elapsed());
         let due = self.next_call.load(Ordering::Relaxed);
-        now >= due
-            && self
-                .next_call
-                .compare_exchange(due, now + nanos(INTERVAL), Ordering::Relaxed, Ordering::Relaxed)
-                .is_ok()
+        let next = now.saturating_add(nanos(INTERVAL));
+        let relaxed = Ordering::Relaxed;
+        now >= due && self.next_call.compare_exchange(due, next, relaxed, relaxed).is_ok()
     }
 }
 
 /// Nanoseconds of a duration; 500 years fit.
 fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX / 2)
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
@@ -74,6 +92,7 @@ mod tests {
         let meter = Meter::new(100_000, Some(&tell));
         let start = std::time::Instant::now();
         (0..100_000).for_each(|_| meter.add(1));
+        meter.finish();
         let at_most = 2 + start.elapsed().as_millis() / 33;
         let calls = calls.into_inner().unwrap();
         assert_eq!(calls.last(), Some(&100_000));
