@@ -2,7 +2,7 @@
 
 mod read;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
@@ -34,6 +34,7 @@ use crate::{Error, Result};
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelConfig {
+    path: PathBuf,
     model_type: Option<String>,
     class_name: Option<String>,
     architectures: Vec<String>,
@@ -65,7 +66,7 @@ pub struct ModelConfig {
 }
 
 impl ModelConfig {
-    /// Parses the bytes of a `config.json` or `params.json`; errors and nothing else use `path`.
+    /// Parses the bytes of a `config.json` or `params.json`; `path` is what errors and notes name.
     ///
     /// # Errors
     ///
@@ -107,7 +108,13 @@ impl ModelConfig {
 
     fn parse(path: &Path, text: &str) -> Result<Self> {
         let (object, notes) = json::parse_object(path, text)?;
-        Ok(read::config(object, notes))
+        Ok(read::config(path, object, notes))
+    }
+
+    /// The file that was read, as it was opened: `config.json`, a version of it, or `params.json`.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// The model family, such as `llama`; of the whole model, never of a part of it.
@@ -177,7 +184,7 @@ impl ModelConfig {
         &self.raw
     }
 
-    /// What was odd: fields of the wrong type, keys given twice.
+    /// What was odd: fields of the wrong type, keys given twice. Each note names the file.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes
@@ -247,9 +254,9 @@ mod tests {
         assert_eq!(
             config.notes(),
             [
-                "duplicate key \"vocab_size\": the last one counts",
-                "architectures: expected a list of strings, found a string",
-                "hidden_size: expected a whole number, found a string",
+                "config.json: duplicate key \"vocab_size\": the last one counts",
+                "config.json: architectures: expected a list of strings, found a string",
+                "config.json: hidden_size: expected a whole number, found a string",
             ]
         );
     }
@@ -272,6 +279,7 @@ mod tests {
         assert!(matches!(read(), Err(Error::NoFile { what: "config.json", .. })));
         put("params.json", r#"{"dim": 8}"#);
         assert_eq!(read().unwrap().hidden_size(), Some(8));
+        assert_eq!(read().unwrap().path(), dir.path().join("params.json"));
         put("config.json", "{");
         assert!(matches!(read(), Err(Error::Json { .. })));
         put("config.json", r#"{"hidden_size": 16}"#);
@@ -289,7 +297,11 @@ mod tests {
         assert_eq!(vocab_size(), Some(1));
         put("config.4.9.json", r#"{"vocab_size": 9}"#);
         assert_eq!(vocab_size(), Some(9));
-        put("config.4.10.json", r#"{"vocab_size": 10}"#);
+        put("config.4.10.json", r#"{"vocab_size": 10, "hidden_size": "8"}"#);
         assert_eq!(vocab_size(), Some(10));
+        let config = ModelConfig::in_directory(dir.path(), MAX).unwrap();
+        assert_eq!(config.path(), dir.path().join("config.4.10.json"));
+        let [note] = config.notes() else { panic!("{:?}", config.notes()) };
+        assert!(note.starts_with("config.4.10.json: hidden_size: expected"), "{note}");
     }
 }

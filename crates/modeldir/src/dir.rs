@@ -72,9 +72,8 @@ impl ModelDir {
     pub fn open_with(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self> {
         let path = path.as_ref();
         let _span = debug_span!("open", path = %path.display()).entered();
-        let config = ModelConfig::in_directory(folder_of(path), options.max_json_bytes);
-        let named = config.as_ref().ok().and_then(ModelConfig::transformers_weights);
-        let resolved = resolve::resolve(path, options, named)?;
+        let config = ModelConfig::in_directory(resolve::folder_of(path), options.max_json_bytes);
+        let resolved = resolve::resolve(path, options, config.as_ref().ok())?;
         let root = &resolved.root;
         let map = resolved.index.as_ref().map(|index| &index.map);
         let (mut index, findings) = Index::build(root, &resolved.shards, map, options)?;
@@ -210,12 +209,6 @@ impl ModelDir {
     }
 }
 
-/// The folder in which a model's JSON files lie: the path itself, or the one that holds the file.
-fn folder_of(path: &Path) -> &Path {
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    if path.is_dir() { path } else { parent.unwrap_or(Path::new(".")) }
-}
-
 /// Asks disk first, then caller, metadata and configuration.
 fn find_aliases(
     index: &Index,
@@ -259,9 +252,7 @@ fn report(
     });
     let trailing = index.shards.iter().filter(|shard| shard.trailing_bytes() > 0);
     let mut notes = resolved.notes;
-    notes.extend(
-        config.into_iter().flat_map(ModelConfig::notes).map(|note| format!("config.json: {note}")),
-    );
+    notes.extend(config.into_iter().flat_map(ModelConfig::notes).cloned());
     Report {
         family: resolved.family,
         index_file: resolved.index.map(|file| {

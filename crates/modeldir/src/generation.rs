@@ -40,7 +40,8 @@ pub struct GenerationConfig {
 }
 
 impl GenerationConfig {
-    /// Parses the bytes of a `generation_config.json`; errors and nothing else use `path`.
+    /// Parses the bytes of a `generation_config.json`; `path` is what errors and notes
+    /// name.
     ///
     /// # Errors
     ///
@@ -91,7 +92,7 @@ impl GenerationConfig {
         &self.raw
     }
 
-    /// What was odd: fields of the wrong type, keys given twice.
+    /// What was odd: fields of the wrong type, keys given twice. Each note names the file.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes
@@ -112,7 +113,7 @@ impl GenerationConfig {
             repetition_penalty: fields.f64(&["repetition_penalty"]),
             max_length: fields.usize(&["max_length"]),
             max_new_tokens: fields.usize(&["max_new_tokens"]),
-            notes: fields.into_notes(),
+            notes: json::notes_of(path, fields.into_notes()),
             raw: Value::Object(object),
         })
     }
@@ -159,7 +160,10 @@ mod tests {
             (config.temperature(), config.top_p(), config.top_k()),
             (None, Some(1.0), Some(-1))
         );
-        assert_eq!(config.notes(), ["temperature: expected a number, found a string"]);
+        assert_eq!(
+            config.notes(),
+            ["generation_config.json: temperature: expected a number, found a string"]
+        );
     }
 
     #[test]

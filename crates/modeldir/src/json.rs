@@ -8,7 +8,7 @@ mod parse;
 use std::io::Read;
 use std::path::Path;
 
-use tensorfile::{LfsPointer, SourceFile};
+use tensorfile::{LfsPointer, PathText, SourceFile};
 
 use crate::{Error, Result};
 
@@ -60,6 +60,12 @@ pub(crate) fn text<'a>(path: &Path, bytes: &'a [u8]) -> Result<&'a str> {
 
 fn without_mark(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
+}
+
+/// Notes on the file at `path`, each with its name.
+pub(crate) fn notes_of(path: &Path, notes: Vec<String>) -> Vec<String> {
+    let name = PathText(path.file_name().unwrap_or(path.as_os_str()).as_ref());
+    notes.into_iter().map(|note| format!("{name}: {note}")).collect()
 }
 
 /// Refuses a file that has no bytes or is a Git LFS pointer, whatever it should hold.

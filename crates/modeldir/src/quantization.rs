@@ -48,12 +48,15 @@ impl Quantization {
     /// `compression_config` and MLX's `quantization`.
     #[must_use]
     pub fn from_config(config: &ModelConfig) -> Option<Self> {
-        read::from_config(config.raw().as_object()?)
+        let mut found = read::from_config(config.raw().as_object()?)?;
+        let notes = found.notes.iter().map(|note| format!("{}.{note}", found.source)).collect();
+        found.notes = json::notes_of(config.path(), notes);
+        Some(found)
     }
 
     /// The quantization that a file beside `config.json` describes, if it describes one.
     ///
-    /// `path` is used in errors, and its last part tells what wrote the file: `quantize_config.json`
+    /// `path` is used in errors and notes, and its last part tells what wrote the file: `quantize_config.json`
     /// (GPTQ), `quant_config.json` (AWQ) or `hf_quant_config.json` (`ModelOpt`).
     ///
     /// # Errors
@@ -86,7 +89,11 @@ impl Quantization {
     fn parse(path: &Path, text: &str) -> Result<Option<Self>> {
         let (object, notes) = json::parse_object(path, text)?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        Ok(read::from_side_car(&name, &object, notes))
+        let mut found = read::from_side_car(&name, &object, notes);
+        if let Some(found) = &mut found {
+            found.notes = json::notes_of(path, std::mem::take(&mut found.notes));
+        }
+        Ok(found)
     }
 
     /// Where it is described: a dotted key of `config.json`, or the name of a file beside it.
@@ -132,7 +139,8 @@ impl Quantization {
         &self.raw
     }
 
-    /// What was odd: fields of the wrong type, keys given twice in a file beside `config.json`.
+    /// What was odd: fields of the wrong type, keys given twice in a file beside `config.json`. Each
+    /// note names the file.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes
@@ -176,6 +184,19 @@ mod tests {
         let json = br#"{"quantization_config": {"quant_method": "fp8"}}"#;
         let config = ModelConfig::from_json("config.json", json).unwrap();
         assert_eq!(source(Some(&config)).as_deref(), Some("quantization_config"));
+    }
+
+    #[test]
+    fn notes_name_the_file_and_the_place_in_it() {
+        let json = br#"{"quantization_config": {"quant_method": "gptq", "bits": "four"}}"#;
+        let config = ModelConfig::from_json("x/config.4.1.json", json).unwrap();
+        let found = Quantization::from_config(&config).unwrap();
+        let [note] = found.notes() else { panic!("{:?}", found.notes()) };
+        assert!(note.starts_with("config.4.1.json: quantization_config.bits: expected"), "{note}");
+        let json = br#"{"bits": 4, "group_size": "x"}"#;
+        let found = Quantization::from_json("quantize_config.json", json).unwrap().unwrap();
+        let [note] = found.notes() else { panic!("{:?}", found.notes()) };
+        assert!(note.starts_with("quantize_config.json: group_size: expected"), "{note}");
     }
 
     #[test]

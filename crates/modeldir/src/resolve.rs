@@ -17,11 +17,12 @@ use std::sync::Arc;
 use tensorfile::PathText;
 
 use crate::weight_map::WeightMap;
-use crate::{Error, Family, OpenOptions, Result, json, natural, shard_path};
+use crate::{Error, Family, ModelConfig, OpenOptions, Result, json, natural, shard_path};
 use family::Folder;
 use input::Input;
 use listing::{Entry, Listing, Role};
 
+pub(crate) use input::folder_of;
 pub(crate) use missing::missing_cause;
 
 /// The files that hold the weights of a model, and why it is these.
@@ -106,8 +107,8 @@ impl fmt::Display for IgnoreReason {
 /// Finds the files that hold the weights of the model at `path`.
 ///
 /// A path to a file opens that file, whatever its name; one that ends in `.json` is an index of
-/// files in its folder. `transformers_weights` is the field of this name in the folder's
-/// `config.json`, and counts where the options ask for nothing in particular.
+/// files in its folder. `transformers_weights` of the folder's configuration counts where the
+/// options ask for nothing in particular.
 ///
 /// Lists one folder and reads at most one index and one `model_index.json`. Whether indexed shards
 /// are there is looked up only as far as the choice depends on it.
@@ -118,17 +119,16 @@ impl fmt::Display for IgnoreReason {
 pub(crate) fn resolve(
     path: &Path,
     options: &OpenOptions,
-    transformers_weights: Option<&str>,
+    config: Option<&ModelConfig>,
 ) -> Result<Resolved> {
     let input = input::classify(path)?;
     if input == Input::Folder {
         let listing = Listing::read(path)?;
-        let choice = choose(path, &listing, options, transformers_weights)?;
+        let choice = choose(path, &listing, options, config)?;
         return Ok(choice.resolved(path, &listing));
     }
     let name = path.file_name().unwrap_or_default();
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let root = parent.unwrap_or(Path::new("."));
+    let root = folder_of(path);
     if input == Input::Index {
         let listing = Listing::read(root)?;
         let choice = Folder::new(root, &listing, options).indexed(path.to_owned(), None)?;
@@ -142,7 +142,7 @@ fn choose(
     root: &Path,
     listing: &Listing,
     options: &OpenOptions,
-    transformers_weights: Option<&str>,
+    config: Option<&ModelConfig>,
 ) -> Result<Choice> {
     if let Some(files) = &options.files {
         if files.is_empty() {
@@ -153,21 +153,24 @@ fn choose(
     input::refuse_containers(root, listing, options)?;
     let folder = Folder::new(root, listing, options);
     let is_open = options.variant.is_none() && options.family.is_none();
-    match transformers_weights.filter(|_| is_open) {
-        Some(value) => configured(root, &folder, value),
+    let config = config.filter(|_| is_open);
+    match config.and_then(|config| Some((config.path(), config.transformers_weights()?))) {
+        Some((path, value)) => configured(root, &folder, path, value),
         None => folder.choose(),
     }
 }
 
-/// The weights that `transformers_weights` of the configuration names.
-fn configured(root: &Path, folder: &Folder<'_>, value: &str) -> Result<Choice> {
-    let refuse = |reason| {
-        let path = root.join("config.json");
-        Error::WeightsPath { path, value: value.into(), reason }
-    };
+/// The weights that `transformers_weights` of the configuration at `config` names.
+fn configured(root: &Path, folder: &Folder<'_>, config: &Path, value: &str) -> Result<Choice> {
+    let refuse =
+        |reason| Error::WeightsPath { path: config.to_owned(), value: value.into(), reason };
     let path = shard_path::relative(value).map_err(refuse)?;
-    let note =
-        format!("config.json: transformers_weights names {}", PathText(path.as_ref().as_ref()));
+    let name = Path::new(config.file_name().unwrap_or_default());
+    let note = format!(
+        "{}: transformers_weights names {}",
+        PathText(name),
+        PathText(path.as_ref().as_ref())
+    );
     if path.ends_with(family::INDEX_ENDING) {
         return Ok(folder.indexed(root.join(&*path), None)?.noting(note));
     }

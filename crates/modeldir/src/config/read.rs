@@ -1,9 +1,11 @@
 //! The names that model families give to one and the same thing.
 
+use std::path::Path;
+
 use serde_json::{Map, Value};
 
 use super::ModelConfig;
-use crate::json::Fields;
+use crate::json::{self, Fields};
 
 /// Where a model of several parts keeps the configuration of its language model.
 const NESTED: [&str; 4] =
@@ -57,7 +59,7 @@ const NUM_NEXTN_PREDICT_LAYERS: &[&str] =
     &["num_nextn_predict_layers", "num_mtp_modules", "mtp_num_hidden_layers"];
 
 /// Reads the fields of a configuration.
-pub(super) fn config(object: Map<String, Value>, notes: Vec<String>) -> ModelConfig {
+pub(super) fn config(path: &Path, object: Map<String, Value>, notes: Vec<String>) -> ModelConfig {
     let mut fields = Fields::new(&object, notes);
     // These are of the whole model: a part of it has a type and a class of its own.
     let model_type = fields.string(&["model_type"]).map(str::to_owned);
@@ -69,6 +71,7 @@ pub(super) fn config(object: Map<String, Value>, notes: Vec<String>) -> ModelCon
     let hidden_size = fields.usize(HIDDEN_SIZE);
     let num_attention_heads = fields.usize(NUM_ATTENTION_HEADS);
     ModelConfig {
+        path: path.to_owned(),
         model_type,
         class_name,
         architectures,
@@ -95,7 +98,7 @@ pub(super) fn config(object: Map<String, Value>, notes: Vec<String>) -> ModelCon
         eos_token_ids: fields.token_ids(&["eos_token_id"]),
         pad_token_ids: fields.token_ids(&["pad_token_id"]),
         has_auto_map: fields.value(&["auto_map"]).is_some(),
-        notes: fields.into_notes(),
+        notes: json::notes_of(path, fields.into_notes()),
         raw: Value::Object(object),
     }
 }

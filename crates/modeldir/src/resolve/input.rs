@@ -39,6 +39,12 @@ pub(super) fn classify(path: &Path) -> Result<Input> {
     Ok(Input::File)
 }
 
+/// The folder in which a model's files lie: the path itself, or the one that holds the file.
+pub(crate) fn folder_of(path: &Path) -> &Path {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    if path.is_dir() { path } else { parent.unwrap_or(Path::new(".")) }
+}
+
 /// The error for a path that leads nowhere.
 fn unreachable(path: &Path, source: io::Error) -> Error {
     if source.kind() != io::ErrorKind::NotFound {

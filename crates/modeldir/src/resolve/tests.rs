@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 use super::{IgnoreReason, Resolved, resolve};
-use crate::{Error, Family, IndexPolicy, OpenOptions, Result};
+use crate::{Error, Family, IndexPolicy, ModelConfig, OpenOptions, Result};
 
 /// A folder with these files. What follows `=` in a name is the text of the file.
 fn folder(files: &[&str]) -> TempDir {
@@ -398,7 +398,11 @@ fn the_configuration_may_name_the_weights() {
         "w/x.safetensors",
         "w/x.safetensors.index.json={\"weight_map\":{\"a\":\"w/x.safetensors\"}}",
     ]);
-    let configured = |value| resolve(dir.path(), &OpenOptions::default(), Some(value));
+    let config = |value: &str| {
+        let json = serde_json::json!({ "transformers_weights": value }).to_string();
+        ModelConfig::from_json(dir.path().join("config.4.9.json"), json.as_bytes()).unwrap()
+    };
+    let configured = |value| resolve(dir.path(), &OpenOptions::default(), Some(&config(value)));
     let by_file = configured("./w/x.safetensors").unwrap();
     let by_index = configured("w/x.safetensors.index.json").unwrap();
     assert!(by_file.index.is_none() && by_index.index.is_some());
@@ -409,9 +413,15 @@ fn the_configuration_may_name_the_weights() {
     for value in ["../x.safetensors", "/x.safetensors", "x.bin", "", "../x.safetensors.index.json"]
     {
         let refused = configured(value);
-        assert!(matches!(refused, Err(Error::WeightsPath { .. })), "{value}: {refused:?}");
+        let Err(Error::WeightsPath { path, .. }) = refused else { panic!("{value}: {refused:?}") };
+        assert!(path.ends_with("config.4.9.json"), "{path:?}");
     }
-    let asked = resolve(dir.path(), &family(Family::Model), Some("w/x.safetensors")).unwrap();
+    assert_eq!(
+        by_file.notes,
+        ["config.4.9.json: transformers_weights names w/x.safetensors".to_owned()]
+    );
+    let asked = resolve(dir.path(), &family(Family::Model), Some(&config("w/x.safetensors")));
+    let asked = asked.unwrap();
     assert_eq!(asked.shards, paths(&[MODEL]));
 }
 
