@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use tracing::{debug, debug_span};
+use tensorfile::{PathText, Tensor};
+use tracing::debug_span;
+use tracing::field::Empty;
 
 use crate::alias::{self, AliasSources};
 use crate::config::ModelConfig;
@@ -71,7 +73,10 @@ impl ModelDir {
     /// As [`open`](Self::open).
     pub fn open_with(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self> {
         let path = path.as_ref();
-        let _span = debug_span!("open", path = %path.display()).entered();
+        let shown = PathText(path);
+        let span =
+            debug_span!("open", path = %shown, files = Empty, tensors = Empty, bytes = Empty);
+        let _entered = span.enter();
         let config = ModelConfig::in_directory(resolve::folder_of(path), options.max_json_bytes);
         let resolved = resolve::resolve(path, options, config.as_ref().ok())?;
         let root = &resolved.root;
@@ -84,7 +89,9 @@ impl ModelDir {
             TokenizerFiles::with_max_bytes(root.clone(), &names, options.max_json_bytes)
         };
         let report = report(&index, resolved, findings, config.as_ref().ok());
-        debug!(tensors = index.len(), shards = index.shards.len(), "opened");
+        span.record("files", index.shards.len());
+        span.record("tensors", index.len());
+        span.record("bytes", index.byte_len());
         let max_json_bytes = options.max_json_bytes;
         let beside = Beside { report, config, tokenizer, max_json_bytes };
         Ok(Self { index: Arc::new(index), beside: Arc::new(beside) })
@@ -111,7 +118,7 @@ impl ModelDir {
     /// Bytes of all tensors.
     #[must_use]
     pub fn byte_len(&self) -> u64 {
-        self.tensors().map(|tensor| tensor.byte_len() as u64).sum()
+        self.index.byte_len()
     }
 
     /// The tensors, by name.
@@ -195,8 +202,21 @@ impl ModelDir {
     /// Plans to load every tensor. Does no I/O.
     #[must_use]
     pub fn plan(&self) -> LoadPlan {
-        let _span = debug_span!("plan", tensors = self.len()).entered();
         LoadPlan::new(Arc::clone(&self.index), 0..self.len())
+    }
+
+    /// Reads one tensor into memory of its own; an alias stands for its target.
+    ///
+    /// Blocks. To read several, plan them: neighbours then share reads.
+    ///
+    /// # Errors
+    ///
+    /// As [`LoadPlan::only`] and [`LoadPlan::load`].
+    pub fn read(&self, name: &str) -> Result<Tensor> {
+        let position = self.index.position(self.index.aliases.target(name));
+        let position = position.ok_or_else(|| self.index.not_found(name))?;
+        let plan = LoadPlan::new(Arc::clone(&self.index), [position]);
+        plan.load(&LoadOptions::default())?.take(self.index.aliases.target(name))
     }
 
     /// Loads every tensor with default options; short for `plan().load(…)`.

@@ -191,6 +191,9 @@ pub enum Error {
     /// The model has no tensor of this name.
     #[error("{}: no tensor {}{hint}", PathText(path), Quoted(tensor))]
     TensorNotFound { path: PathBuf, tensor: Box<str>, hint: Box<str> },
+    /// The model has a tensor of this name, and the plan has left it out.
+    #[error("{}: tensor {} is not in this plan", PathText(path), Quoted(tensor))]
+    NotPlanned { path: PathBuf, tensor: Box<str> },
 }
 
 /// One thing that is wrong between the shards of a directory and its index.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use tensorfile::{Dtype, SourceFile, TensorInfo};
 use tracing::debug_span;
+use tracing::field::Empty;
 
 use crate::alias::{Alias, Aliases};
 use crate::join::{self, Joined, Slot, Tensors};
@@ -101,7 +102,7 @@ impl Index {
         map: Option<&WeightMap>,
         options: &OpenOptions,
     ) -> Result<(Self, Findings)> {
-        let _span = debug_span!("index", shards = shard_paths.len()).entered();
+        let span = debug_span!("index", shards = shard_paths.len(), tensors = Empty).entered();
         let per_shard = map.map(WeightMap::tensors_per_shard).unwrap_or_default();
         let wanted = map.map(|map| join::wanted(map.iter(), &per_shard));
         let wanted = wanted.as_deref().unwrap_or_default();
@@ -143,6 +144,7 @@ impl Index {
             return Err(Error::Incomplete { path: root.to_owned(), faults });
         }
         index.order = std::mem::take(&mut joined.order);
+        span.record("tensors", index.len());
         let (unindexed, stale) = (index.strays(&joined.unindexed), index.strays(&joined.stale));
         Ok((index, Findings { unindexed, stale, skipped }))
     }
@@ -150,6 +152,11 @@ impl Index {
     /// Number of tensors.
     pub(crate) fn len(&self) -> usize {
         self.order.len()
+    }
+
+    /// Bytes of all tensors.
+    pub(crate) fn byte_len(&self) -> u64 {
+        self.iter().map(|tensor| tensor.byte_len() as u64).fold(0, u64::saturating_add)
     }
 
     /// The tensors, by name.

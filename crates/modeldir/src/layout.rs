@@ -12,6 +12,7 @@ const PAGE: u64 = 4096;
 const LINE: u64 = 64;
 
 /// One contiguous read of a plan: bytes of a shard and where they go.
+#[non_exhaustive]
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Request {
     /// The position of the shard in [`ModelDir::shards`](crate::ModelDir::shards).

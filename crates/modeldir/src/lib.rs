@@ -5,8 +5,8 @@
 //! the list of reads, and from the plan a [`TensorStore`], which holds the tensors by name.
 //!
 //! ```
-//! use half::bf16;
 //! use modeldir::ModelDir;
+//! use modeldir::half::bf16;
 //!
 //! let model = ModelDir::open(modeldir_fixtures::model("llama"))?;
 //! assert_eq!(model.shards().len(), 4);
@@ -90,3 +90,6 @@ pub use report::{Report, StrayTensor, TotalSize};
 pub use resolve::{IgnoreReason, IgnoredFile};
 pub use store::TensorStore;
 pub use tokenizer::TokenizerFiles;
+
+/// The types of one file that appear here, so that one dependency is enough.
+pub use tensorfile::{Dtype, HeaderOptions, Selection, Tensor, TensorView, TrailingBytes, half};

@@ -6,13 +6,15 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use serde::Serialize;
 use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
 use tensorfile::PathText;
+use tracing::debug_span;
+use tracing::field::Empty;
 
-use crate::Result;
-use crate::index::{Index, IndexedTensor, Shard};
+use crate::index::{Index, IndexedTensor};
 use crate::layout::{Request, ShardLayout};
+use crate::{Error, Result};
 
 /// A list of reads, and the tensors they bring.
 ///
@@ -41,7 +43,7 @@ pub struct LoadPlan {
 }
 
 /// A tensor of a plan and its place in the memory of its shard.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PlannedTensor {
     /// The position in the index, by name.
     pub(crate) tensor: usize,
@@ -58,12 +60,16 @@ impl LoadPlan {
                 in_shard.push(i);
             }
         }
+        let span = debug_span!("plan", tensors = Empty, bytes = Empty, requests = Empty).entered();
         let mut plan =
             Self { index, tensors: Vec::new(), requests: Vec::new(), memory: Vec::new() };
         for (shard, in_shard) in by_shard.into_iter().enumerate() {
             plan.add_shard(shard, in_shard);
         }
         plan.tensors.sort_unstable_by_key(|planned| planned.tensor);
+        span.record("tensors", plan.len());
+        span.record("bytes", plan.bytes_selected());
+        span.record("requests", plan.requests.len());
         plan
     }
 
@@ -78,15 +84,19 @@ impl LoadPlan {
     ///
     /// # Errors
     ///
-    /// [`Error::TensorNotFound`](crate::Error::TensorNotFound) for a name that the plan does not
-    /// hold.
-    pub fn only<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> Result<Self> {
+    /// [`Error::TensorNotFound`] for a name that the model does not have, [`Error::NotPlanned`] for
+    /// one that this plan has left out.
+    pub fn only<N: AsRef<str>>(&self, names: impl IntoIterator<Item = N>) -> Result<Self> {
         let mut kept = BTreeSet::new();
         for name in names {
+            let name = name.as_ref();
             let position = self.index.position(self.index.aliases.target(name));
-            kept.insert(
-                position.filter(|&i| self.holds(i)).ok_or_else(|| self.index.not_found(name))?,
-            );
+            let position = position.ok_or_else(|| self.index.not_found(name))?;
+            if !self.holds(position) {
+                let (path, tensor) = (self.index.root.clone(), name.into());
+                return Err(Error::NotPlanned { path, tensor });
+            }
+            kept.insert(position);
         }
         Ok(Self::new(Arc::clone(&self.index), kept))
     }
@@ -217,16 +227,35 @@ impl fmt::Display for LoadPlan {
     }
 }
 
-/// The requests, and each tensor with its place: all that a run needs to know.
+/// What a run needs to know: for each tensor its name, dtype, shape and place in the memory of its
+/// shard, and the requests. Paths are text, with what is not UTF-8 replaced.
 impl Serialize for LoadPlan {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let shards: Vec<_> = self.index.shards.iter().map(Shard::path).collect();
-        let tensors: Vec<_> = self.tensors().map(IndexedTensor::name).zip(&self.tensors).collect();
-        let mut plan = serializer.serialize_struct("LoadPlan", 4)?;
-        plan.serialize_field("root", &self.index.root)?;
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let shards: Vec<_> = self.index.shards.iter().map(|s| s.path().to_string_lossy()).collect();
+        let tensor = |(planned, tensor): (&PlannedTensor, IndexedTensor<'_>)| TensorPlace {
+            name: tensor.name().to_owned(),
+            dtype: tensor.dtype().name(),
+            shape: tensor.shape().to_vec(),
+            shard: tensor.shard(),
+            memory_range: planned.memory_range.clone(),
+        };
+        let tensors: Vec<_> = self.tensors.iter().zip(self.tensors()).map(tensor).collect();
+        let mut plan = serializer.serialize_struct("LoadPlan", 5)?;
+        plan.serialize_field("root", &self.index.root.to_string_lossy())?;
         plan.serialize_field("shards", &shards)?;
+        plan.serialize_field("memory", &self.memory)?;
         plan.serialize_field("tensors", &tensors)?;
         plan.serialize_field("requests", &self.requests)?;
         plan.end()
     }
+}
+
+/// A tensor of a plan as it is serialised.
+#[derive(Serialize)]
+struct TensorPlace {
+    name: String,
+    dtype: &'static str,
+    shape: Vec<usize>,
+    shard: usize,
+    memory_range: Range<u64>,
 }

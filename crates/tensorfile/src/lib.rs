@@ -61,6 +61,9 @@ mod lookalike;
 mod quote;
 mod similar;
 
+/// The 16-bit floats of [`Element`], in the version that this crate uses.
+pub use half;
+
 pub use buffer::{Buffer, BufferMut};
 pub use byte_runs::ByteRuns;
 pub use dtype::Dtype;
