@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use tensorfile::{Lookalike, PathText, Quoted};
 
+use crate::launch::Launcher;
+
 /// The result of this crate's operations.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -31,6 +33,17 @@ pub enum Error {
     /// The threads could not be started.
     #[error("cannot start {threads} threads: {message}")]
     Threads { threads: usize, message: Box<str> },
+
+    // -- The rank of this process.
+    /// A launcher has set one of the two variables that make a rank.
+    #[error("{variable}={} is set and {unset} is not; {launcher} sets both", Quoted(value))]
+    HalfSetRank { variable: &'static str, value: Box<str>, unset: &'static str, launcher: Launcher },
+    /// A variable of a launcher does not hold a number.
+    #[error("{variable}={}: not a whole number", Quoted(value))]
+    RankNotANumber { variable: &'static str, value: Box<str> },
+    /// Rank and size do not go together.
+    #[error("{}={}, {}={}: {reason}", names[0], numbers[0], names[1], numbers[1])]
+    ImpossibleRank { names: [&'static str; 2], numbers: [usize; 2], reason: &'static str },
 
     // -- Which files hold the weights.
     /// The directory has no safetensors weights.

@@ -56,6 +56,7 @@ mod index;
 mod index_text;
 mod join;
 mod json;
+pub mod launch;
 mod layout;
 mod load;
 mod map;

@@ -1,0 +1,192 @@
+//! The launchers of distributed jobs, and reading the variables that they set.
+
+use std::ffi::OsString;
+use std::fmt;
+
+use crate::{Error, Result};
+
+/// What starts the processes of a distributed job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Launcher {
+    /// torchrun, and whatever sets its variables: accelerate, Ray Train, Kubeflow.
+    Torchrun,
+    /// `mpirun` of Open MPI.
+    OpenMpi,
+    /// A process manager that speaks PMI: Hydra of MPICH and Intel MPI, `srun --mpi=pmi2`.
+    Pmi,
+    /// MVAPICH2.
+    Mvapich2,
+    /// `srun` of Slurm.
+    Slurm,
+}
+
+impl Launcher {
+    /// Every launcher, in the order in which they are asked.
+    pub const ALL: [Self; 5] =
+        [Self::Torchrun, Self::OpenMpi, Self::Pmi, Self::Mvapich2, Self::Slurm];
+
+    /// What the launcher says of this process, or `None` if it did not start it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::HalfSetRank`] if only one of rank and size is set, [`Error::RankNotANumber`].
+    pub(super) fn numbers(
+        self,
+        look_up: &impl Fn(&str) -> Option<OsString>,
+    ) -> Result<Option<Numbers>> {
+        let read = |name| look_up(name).map(|value| Variable { name, value });
+        let [rank, size, local_rank, local_size] = self.variables();
+        let (rank, size) = match (read(rank), read(size)) {
+            (Some(rank), Some(size)) => (rank.number()?, size.number()?),
+            (None, None) => return Ok(None),
+            // The rank of a batch script, which is a single process whatever the size of the job.
+            (Some(_), None) if self == Self::Slurm => return Ok(None),
+            (Some(set), None) => return Err(set.without(size, self)),
+            (None, Some(set)) => return Err(set.without(rank, self)),
+        };
+        let local_rank = read(local_rank).map(|local| local.number()).transpose()?;
+        let local_size = match read(local_size) {
+            Some(tasks) if self == Self::Slurm => {
+                let node = look_up("SLURM_NODEID");
+                tasks_on_host(
+                    &tasks.value.to_string_lossy(),
+                    node.as_ref().and_then(|n| n.to_str()),
+                )
+                .map(|value| Number { name: tasks.name, value })
+            }
+            local => local.map(|local| local.number()).transpose()?,
+        };
+        Ok(Some(Numbers { rank, size, local_rank, local_size }))
+    }
+
+    /// The variables that hold the rank, the size, the rank on the host and the ranks there.
+    const fn variables(self) -> [&'static str; 4] {
+        match self {
+            Self::Torchrun => ["RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"],
+            Self::OpenMpi => [
+                "OMPI_COMM_WORLD_RANK",
+                "OMPI_COMM_WORLD_SIZE",
+                "OMPI_COMM_WORLD_LOCAL_RANK",
+                "OMPI_COMM_WORLD_LOCAL_SIZE",
+            ],
+            Self::Pmi => ["PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"],
+            Self::Mvapich2 => [
+                "MV2_COMM_WORLD_RANK",
+                "MV2_COMM_WORLD_SIZE",
+                "MV2_COMM_WORLD_LOCAL_RANK",
+                "MV2_COMM_WORLD_LOCAL_SIZE",
+            ],
+            Self::Slurm => [
+                "SLURM_PROCID",
+                "SLURM_STEP_NUM_TASKS",
+                "SLURM_LOCALID",
+                "SLURM_STEP_TASKS_PER_NODE",
+            ],
+        }
+    }
+}
+
+impl fmt::Display for Launcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Torchrun => "torchrun",
+            Self::OpenMpi => "Open MPI",
+            Self::Pmi => "PMI",
+            Self::Mvapich2 => "MVAPICH2",
+            Self::Slurm => "Slurm",
+        })
+    }
+}
+
+/// What a launcher says of a process; the numbers need not go together.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Numbers {
+    pub(super) rank: Number,
+    pub(super) size: Number,
+    pub(super) local_rank: Option<Number>,
+    pub(super) local_size: Option<Number>,
+}
+
+/// A number, and the name under which it was given.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Number {
+    pub(super) name: &'static str,
+    pub(super) value: usize,
+}
+
+/// A variable that is set.
+struct Variable {
+    name: &'static str,
+    value: OsString,
+}
+
+impl Variable {
+    /// The value as decimal digits and nothing else.
+    fn number(&self) -> Result<Number> {
+        let is_plain = |text: &&str| text.bytes().all(|b| b.is_ascii_digit());
+        let number = self.value.to_str().filter(is_plain).and_then(|text| text.parse().ok());
+        match number {
+            Some(value) => Ok(Number { name: self.name, value }),
+            None => Err(Error::RankNotANumber { variable: self.name, value: self.text() }),
+        }
+    }
+
+    /// The error of a variable that is set while the other of its pair is not.
+    fn without(&self, unset: &'static str, launcher: Launcher) -> Error {
+        Error::HalfSetRank { variable: self.name, value: self.text(), unset, launcher }
+    }
+
+    fn text(&self) -> Box<str> {
+        self.value.to_string_lossy().into()
+    }
+}
+
+/// The tasks on the host of number `node`, from Slurm's list for all hosts: `4`, `4(x2),3`.
+///
+/// `None` if the list is of another form, or does not say it.
+fn tasks_on_host(list: &str, node: Option<&str>) -> Option<usize> {
+    let mut runs = Vec::new();
+    for run in list.split(',') {
+        let (tasks, hosts) = match run.split_once("(x") {
+            Some((tasks, hosts)) => (tasks, hosts.strip_suffix(')')?.parse().ok()?),
+            None => (run, 1_usize),
+        };
+        runs.push((tasks.parse().ok()?, hosts));
+    }
+    if let [(tasks, _)] = *runs {
+        return Some(tasks);
+    }
+    let mut before: usize = node?.parse().ok()?;
+    for (tasks, hosts) in runs {
+        match before.checked_sub(hosts) {
+            Some(rest) => before = rest,
+            None => return Some(tasks),
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::tasks_on_host;
+
+    #[test]
+    fn slurm_lists_the_tasks_of_all_hosts() {
+        for (list, node, tasks) in [
+            ("4", None, Some(4)),
+            ("4(x2)", None, Some(4)),
+            ("4(x2),3", Some("0"), Some(4)),
+            ("4(x2),3", Some("1"), Some(4)),
+            ("4(x2),3", Some("2"), Some(3)),
+            ("4(x2),3", Some("3"), None),
+            ("4(x2),3", None, None),
+            ("4(x2),3", Some("two"), None),
+            ("4(x2", None, None),
+            ("four", None, None),
+            ("", Some("0"), None),
+        ] {
+            assert_eq!(tasks_on_host(list, node), tasks, "{list} {node:?}");
+        }
+    }
+}

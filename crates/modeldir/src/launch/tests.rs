@@ -1,0 +1,211 @@
+//! Tests of every launcher and of what looks like one.
+
+use std::ffi::OsString;
+
+use super::{Launcher, Rank, rank_from};
+use crate::{Error, Result};
+
+/// The rank in an environment written as `NAME=value NAME=value`.
+fn rank(environment: &str) -> Result<Option<Rank>> {
+    let pairs: Vec<_> =
+        environment.split_whitespace().filter_map(|pair| pair.split_once('=')).collect();
+    rank_from(|name| pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into()))
+}
+
+#[test]
+fn every_launcher_is_understood() {
+    for (environment, launcher, rank_and_size, local) in [
+        (
+            "RANK=5 WORLD_SIZE=8 LOCAL_RANK=1 LOCAL_WORLD_SIZE=4 GROUP_RANK=1 GROUP_WORLD_SIZE=2 \
+             ROLE_RANK=5 ROLE_WORLD_SIZE=8 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500",
+            Launcher::Torchrun,
+            (5, 8),
+            (Some(1), Some(4)),
+        ),
+        ("RANK=0 WORLD_SIZE=1", Launcher::Torchrun, (0, 1), (None, None)),
+        (
+            "OMPI_COMM_WORLD_RANK=3 OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_LOCAL_RANK=3 \
+             OMPI_COMM_WORLD_LOCAL_SIZE=4 OMPI_COMM_WORLD_NODE_RANK=3 OMPI_UNIVERSE_SIZE=2 \
+             PMIX_RANK=3 PMIX_NAMESPACE=1",
+            Launcher::OpenMpi,
+            (3, 4),
+            (Some(3), Some(4)),
+        ),
+        (
+            "PMI_RANK=2 PMI_SIZE=4 MPI_LOCALRANKID=0 MPI_LOCALNRANKS=2",
+            Launcher::Pmi,
+            (2, 4),
+            (Some(0), Some(2)),
+        ),
+        (
+            "MV2_COMM_WORLD_RANK=1 MV2_COMM_WORLD_SIZE=2 MV2_COMM_WORLD_LOCAL_RANK=0 \
+             MV2_COMM_WORLD_LOCAL_SIZE=1",
+            Launcher::Mvapich2,
+            (1, 2),
+            (Some(0), Some(1)),
+        ),
+        (
+            "SLURM_PROCID=6 SLURM_LOCALID=2 SLURM_NTASKS=7 SLURM_NPROCS=7 SLURM_NNODES=2 \
+             SLURM_NODEID=1 SLURM_STEP_NUM_TASKS=7 SLURM_STEP_TASKS_PER_NODE=4,3 SLURM_JOB_ID=9",
+            Launcher::Slurm,
+            (6, 7),
+            (Some(2), Some(3)),
+        ),
+    ] {
+        let found = rank(environment).unwrap().unwrap();
+        assert_eq!((found.rank(), found.size()), rank_and_size, "{environment}");
+        assert_eq!((found.local_rank(), found.local_size()), local, "{environment}");
+        assert_eq!(found.launcher(), Some(launcher), "{environment}");
+    }
+}
+
+#[test]
+fn the_first_complete_pair_decides() {
+    let pairs = [
+        ("RANK=0 WORLD_SIZE=9", Launcher::Torchrun),
+        ("OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=9", Launcher::OpenMpi),
+        ("PMI_RANK=2 PMI_SIZE=9", Launcher::Pmi),
+        ("MV2_COMM_WORLD_RANK=3 MV2_COMM_WORLD_SIZE=9", Launcher::Mvapich2),
+        ("SLURM_PROCID=4 SLURM_STEP_NUM_TASKS=9", Launcher::Slurm),
+    ];
+    for (number, (_, launcher)) in pairs.iter().enumerate() {
+        let last_first: Vec<_> = pairs[number..].iter().rev().map(|(pair, _)| *pair).collect();
+        let found = rank(&last_first.join(" ")).unwrap().unwrap();
+        assert_eq!((found.rank(), found.launcher()), (number, Some(*launcher)));
+    }
+    // What comes behind it is not looked at.
+    let found = rank("RANK=1 WORLD_SIZE=2 PMI_RANK=7 SLURM_STEP_NUM_TASKS=x").unwrap().unwrap();
+    assert_eq!((found.rank(), found.size()), (1, 2));
+}
+
+#[test]
+fn a_process_that_no_launcher_started_has_no_rank() {
+    for environment in [
+        "",
+        "HOME=/ PATH=/bin MASTER_ADDR=localhost MASTER_PORT=29500",
+        "LOCAL_RANK=0 LOCAL_WORLD_SIZE=4 GROUP_RANK=0",
+        "OMPI_UNIVERSE_SIZE=2 PMIX_RANK=1",
+        "JOB_COMPLETION_INDEX=3",
+        // The body of a script under sbatch -n 4: one process, and not rank 0 of four.
+        "SLURM_PROCID=0 SLURM_NTASKS=4 SLURM_NPROCS=4 SLURM_LOCALID=0 SLURM_NODEID=0 \
+         SLURM_JOB_ID=7 SLURM_TASKS_PER_NODE=4",
+        // A shell under salloc -n 4.
+        "SLURM_NTASKS=4 SLURM_NPROCS=4 SLURM_JOB_ID=7",
+    ] {
+        assert_eq!(rank(environment).unwrap(), None, "{environment}");
+    }
+}
+
+#[test]
+fn the_size_under_srun_is_that_of_the_step() {
+    let found = rank("SLURM_PROCID=1 SLURM_NTASKS=4 SLURM_STEP_NUM_TASKS=2").unwrap().unwrap();
+    assert_eq!((found.rank(), found.size()), (1, 2));
+    // srun --mpi=pmi2 sets both kinds.
+    let both = "PMI_RANK=1 PMI_SIZE=2 SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=2 SLURM_LOCALID=1";
+    let found = rank(both).unwrap().unwrap();
+    assert_eq!((found.launcher(), found.local_rank()), (Some(Launcher::Pmi), None));
+}
+
+#[test]
+fn rejects_a_half_set_pair() {
+    for (environment, message) in [
+        ("RANK=3", r#"RANK="3" is set and WORLD_SIZE is not; torchrun sets both"#),
+        ("WORLD_SIZE=4", r#"WORLD_SIZE="4" is set and RANK is not; torchrun sets both"#),
+        (
+            "OMPI_COMM_WORLD_SIZE=4",
+            r#"OMPI_COMM_WORLD_SIZE="4" is set and OMPI_COMM_WORLD_RANK is not; Open MPI sets both"#,
+        ),
+        ("PMI_RANK=x", r#"PMI_RANK="x" is set and PMI_SIZE is not; PMI sets both"#),
+        (
+            "MV2_COMM_WORLD_RANK=0",
+            r#"MV2_COMM_WORLD_RANK="0" is set and MV2_COMM_WORLD_SIZE is not; MVAPICH2 sets both"#,
+        ),
+        (
+            "SLURM_STEP_NUM_TASKS=4",
+            r#"SLURM_STEP_NUM_TASKS="4" is set and SLURM_PROCID is not; Slurm sets both"#,
+        ),
+        // A complete pair further on does not mend it.
+        (
+            "WORLD_SIZE=4 OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=4",
+            r#"WORLD_SIZE="4" is set and RANK is not; torchrun sets both"#,
+        ),
+    ] {
+        let error = rank(environment).unwrap_err();
+        assert!(matches!(error, Error::HalfSetRank { .. }), "{error:?}");
+        assert_eq!(error.to_string(), message);
+    }
+}
+
+#[test]
+fn rejects_what_is_no_number() {
+    for (environment, message) in [
+        ("RANK=one WORLD_SIZE=4", r#"RANK="one": not a whole number"#),
+        ("RANK= WORLD_SIZE=4", r#"RANK="": not a whole number"#),
+        ("RANK=-1 WORLD_SIZE=4", r#"RANK="-1": not a whole number"#),
+        ("RANK=+1 WORLD_SIZE=4", r#"RANK="+1": not a whole number"#),
+        ("PMI_RANK=0 PMI_SIZE=4.0", r#"PMI_SIZE="4.0": not a whole number"#),
+        (
+            "RANK=0 WORLD_SIZE=99999999999999999999999",
+            r#"WORLD_SIZE="99999999999999999999999": not a whole number"#,
+        ),
+        ("RANK=0 WORLD_SIZE=4 LOCAL_RANK=x", r#"LOCAL_RANK="x": not a whole number"#),
+        (
+            "RANK=0 WORLD_SIZE=4 LOCAL_RANK=0 LOCAL_WORLD_SIZE=x",
+            r#"LOCAL_WORLD_SIZE="x": not a whole number"#,
+        ),
+    ] {
+        let error = rank(environment).unwrap_err();
+        assert!(matches!(error, Error::RankNotANumber { .. }), "{error:?}");
+        assert_eq!(error.to_string(), message);
+    }
+}
+
+#[test]
+fn rejects_numbers_that_do_not_go_together() {
+    let less = "a rank is from 0 to one less than the size";
+    let more = "more ranks on one host than there are";
+    for (environment, names, reason) in [
+        ("RANK=4 WORLD_SIZE=4", "RANK=4, WORLD_SIZE=4", less),
+        ("RANK=0 WORLD_SIZE=0", "RANK=0, WORLD_SIZE=0", less),
+        (
+            "SLURM_PROCID=3 SLURM_STEP_NUM_TASKS=2 SLURM_NTASKS=4",
+            "SLURM_PROCID=3, SLURM_STEP_NUM_TASKS=2",
+            less,
+        ),
+        ("RANK=0 WORLD_SIZE=2 LOCAL_RANK=2", "LOCAL_RANK=2, WORLD_SIZE=2", less),
+        (
+            "PMI_RANK=0 PMI_SIZE=8 MPI_LOCALRANKID=4 MPI_LOCALNRANKS=4",
+            "MPI_LOCALRANKID=4, MPI_LOCALNRANKS=4",
+            less,
+        ),
+        ("RANK=0 WORLD_SIZE=2 LOCAL_WORLD_SIZE=4", "LOCAL_WORLD_SIZE=4, WORLD_SIZE=2", more),
+    ] {
+        let error = rank(environment).unwrap_err();
+        assert!(matches!(error, Error::ImpossibleRank { .. }), "{error:?}");
+        assert_eq!(error.to_string(), format!("{names}: {reason}"));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn rejects_a_value_that_is_not_text() {
+    use std::os::unix::ffi::OsStringExt;
+    let look_up = |name: &str| match name {
+        "RANK" => Some(OsString::from_vec(vec![0xff])),
+        "WORLD_SIZE" => Some("2".into()),
+        _ => None,
+    };
+    let error = rank_from(look_up).unwrap_err();
+    assert_eq!(error.to_string(), "RANK=\"\u{fffd}\": not a whole number");
+}
+
+#[test]
+fn an_explicit_rank_is_checked_too() {
+    let rank = Rank::new(1, 2).unwrap();
+    assert_eq!((rank.rank(), rank.size(), rank.launcher()), (1, 2, None));
+    assert_eq!((rank.local_rank(), rank.local_size()), (None, None));
+    for (rank, size) in [(2, 2), (0, 0), (usize::MAX, 1)] {
+        let error = Rank::new(rank, size).unwrap_err();
+        assert!(error.to_string().starts_with(&format!("rank={rank}, size={size}: ")), "{error}");
+    }
+}
