@@ -200,6 +200,24 @@ pub enum Error {
     #[error("{}: {}", PathText(path), Faults(faults))]
     Incomplete { path: PathBuf, faults: Vec<Fault> },
 
+    // -- Saving.
+    /// The directory holds weights, and they are not to be replaced.
+    #[error(
+        "{}: weights are there already (Existing::Replace replaces those of this model): {}",
+        PathText(path),
+        Names(found)
+    )]
+    WeightsExist { path: PathBuf, found: Vec<PathBuf> },
+    /// A metadata key or an alias cannot be recorded.
+    #[error("{}: metadata key {}: {reason}", PathText(path), Quoted(key))]
+    MetadataKey { path: PathBuf, key: Box<str>, reason: &'static str },
+    /// The header of a file to be written is longer than readers accept.
+    #[error(
+        "{}: header of {header_len} bytes to be written, the limit is {max} (a smaller SaveOptions::max_shard_size makes it shorter)",
+        PathText(path)
+    )]
+    HeaderTooLarge { path: PathBuf, header_len: u64, max: u64 },
+
     // -- Asking for tensors.
     /// The model has no tensor of this name.
     #[error("{}: no tensor {}{hint}", PathText(path), Quoted(tensor))]

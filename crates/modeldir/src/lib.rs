@@ -25,6 +25,7 @@
 //! | [`ModelDir::plan`] | nothing | nothing |
 //! | [`LoadPlan::load`] | the plan's requests, in parallel | a file that cannot be read or has changed |
 //! | [`LoadPlan::map`] | nothing; pages arrive when touched | a file that cannot be mapped or has changed |
+//! | [`TensorStore::save`] | nothing; writes files | a file that cannot be written, or weights that are there |
 //! | [`ModelDir::config`] and its like | nothing, or one JSON file | that file being absent or broken |
 //!
 //! # Promises
@@ -66,6 +67,7 @@ mod plan;
 mod quantization;
 mod report;
 mod resolve;
+mod save;
 mod shard_path;
 mod similar;
 mod store;
@@ -89,6 +91,7 @@ pub use plan::LoadPlan;
 pub use quantization::Quantization;
 pub use report::{Report, StrayTensor, TotalSize};
 pub use resolve::{IgnoreReason, IgnoredFile};
+pub use save::{Existing, SaveOptions, Saved};
 pub use store::TensorStore;
 pub use tokenizer::TokenizerFiles;
 

@@ -5,6 +5,7 @@ mod input;
 mod listing;
 mod missing;
 mod numbered;
+mod present;
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -24,6 +25,7 @@ use listing::{Entry, Listing, Role};
 
 pub(crate) use input::folder_of;
 pub(crate) use missing::missing_cause;
+pub(crate) use present::{Present, present};
 
 /// The files that hold the weights of a model, and why it is these.
 #[derive(Debug)]

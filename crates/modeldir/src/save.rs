@@ -1,0 +1,265 @@
+//! Writing a store as a model directory: one file, or shards with an index.
+
+mod commit;
+mod index_file;
+mod split;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tempfile::TempDir;
+use tensorfile::Writer;
+use tracing::{debug, debug_span};
+
+use crate::resolve::{self, Present};
+use crate::store::TensorStore;
+use crate::{Error, Family, Result};
+
+use commit::Step;
+use index_file::IndexFile;
+use split::{Shard, shards};
+
+/// How to save a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SaveOptions {
+    /// Bytes of tensors in one file; 5,000,000,000 by default. A tensor that is larger has a file
+    /// of its own. If one file is enough there is no index.
+    pub max_shard_size: u64,
+    /// What becomes of weights that are in the directory.
+    pub existing: Existing,
+    /// Entries for the metadata of the single file, or of the index if there are shards. `format`
+    /// goes into every file, and is `pt` unless it is given here.
+    pub metadata: BTreeMap<String, String>,
+}
+
+impl Default for SaveOptions {
+    fn default() -> Self {
+        let (existing, metadata) = (Existing::default(), BTreeMap::new());
+        Self { max_shard_size: 5_000_000_000, existing, metadata }
+    }
+}
+
+/// What becomes of weights that are in the directory where a store is saved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Existing {
+    /// Nothing is saved where there is any safetensors file or index.
+    #[default]
+    Refuse,
+    /// `model.safetensors`, `model-….safetensors` of any number and their index are replaced.
+    /// Weights of other names and of variants stay.
+    Replace,
+}
+
+/// What a save wrote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Saved {
+    /// The weight files, in order.
+    pub shards: Vec<PathBuf>,
+    /// The index, if there is more than one weight file.
+    pub index: Option<PathBuf>,
+    /// Bytes of all tensors.
+    pub total_size: u64,
+}
+
+impl TensorStore {
+    /// Writes the tensors into a directory, which is created if it is not there.
+    ///
+    /// Files, names and order are those that `save_torch_state_dict` of the Python library
+    /// `huggingface_hub` makes of the same tensors in the order of their names:
+    /// `model.safetensors`, or `model-00001-of-0000N.safetensors` and so on with
+    /// `model.safetensors.index.json`. [Aliases](Self::aliases) are recorded in the metadata.
+    /// Configuration and tokenizer are not copied.
+    ///
+    /// Blocks until all is on the disk, and makes no second copy of a tensor in memory. Everything
+    /// is first written to a hidden folder in the directory, so that a save that fails changes
+    /// nothing. Then the old weights go, the new ones get their names, and the index comes last. A
+    /// directory in which this was broken off opens as the old model, as the new one, or not at
+    /// all (where [`Existing::Replace`] left weights of other names, perhaps as those), and the
+    /// hidden folder holds what has not got its name. Old files are not written to, so a store
+    /// that is mapped from them can be saved in their place. Two saves into one directory must not
+    /// run at the same time.
+    ///
+    /// ```
+    /// use modeldir::{ModelDir, SaveOptions};
+    ///
+    /// let store = ModelDir::open(modeldir_fixtures::model("llama"))?.load()?;
+    /// let folder = tempfile::tempdir()?;
+    /// let options = SaveOptions { max_shard_size: 100_000, ..SaveOptions::default() };
+    /// let saved = store.save(folder.path(), &options)?;
+    /// assert!(saved.index.is_some());
+    ///
+    /// let copy = ModelDir::open(folder.path())?;
+    /// assert_eq!(copy.shards().len(), saved.shards.len());
+    /// assert_eq!(copy.byte_len(), saved.total_size);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::WeightsExist`] if weights are there and are not to be replaced,
+    /// [`Error::MetadataKey`] for a metadata key or an alias that cannot be recorded,
+    /// [`Error::HeaderTooLarge`] for a shard whose header no reader accepts, [`Error::Io`] with
+    /// the file that could not be written. After any but the last, the directory is as it was.
+    pub fn save(&self, dir: impl AsRef<Path>, options: &SaveOptions) -> Result<Saved> {
+        let dir = dir.as_ref();
+        let _span = debug_span!("save", tensors = self.len()).entered();
+        let metadata = Metadata::new(self, dir, options)?;
+        fs::create_dir_all(dir).map_err(|source| io_error(dir, "create", source))?;
+        let old = weights_to_replace(dir, options.existing)?;
+        let shards = shards(self, options.max_shard_size);
+        let names: Vec<PathBuf> = shards.iter().map(|shard| shard.file.clone().into()).collect();
+        let index = (shards.len() > 1).then(|| PathBuf::from(INDEX));
+        refuse_folders(dir, names.iter().chain(&index))?;
+
+        let waiting = tempfile::Builder::new().prefix(".modeldir-").suffix(".tmp").tempdir_in(dir);
+        let waiting = waiting.map_err(|source| io_error(dir, "create a folder in", source))?;
+        write_shards(&shards, dir, waiting.path(), &metadata)?;
+        let total_size = self.byte_len();
+        if index.is_some() {
+            write_index(&shards, dir, waiting.path(), total_size, &metadata)?;
+        }
+        put_in_place(dir, waiting, &commit::steps(old, &names, index.as_deref()))?;
+        debug!(shards = names.len(), bytes = total_size, "saved");
+        let shards = names.iter().map(|name| dir.join(name)).collect();
+        Ok(Saved { shards, index: index.map(|name| dir.join(name)), total_size })
+    }
+}
+
+/// The name of the index.
+const INDEX: &str = "model.safetensors.index.json";
+
+/// The files to be replaced.
+fn weights_to_replace(dir: &Path, existing: Existing) -> Result<Present> {
+    let found = resolve::present(dir, Family::Model)?;
+    match existing {
+        Existing::Replace => Ok(found),
+        Existing::Refuse if found == Present::default() => Ok(found),
+        Existing::Refuse => {
+            let found = [found.indexes, found.shards, found.others].concat();
+            Err(Error::WeightsExist { path: dir.to_owned(), found })
+        }
+    }
+}
+
+/// Refuses a directory in which a folder has a name that is needed for a file.
+fn refuse_folders<'a>(dir: &Path, names: impl Iterator<Item = &'a PathBuf>) -> Result<()> {
+    for path in names.map(|name| dir.join(name)) {
+        if fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir()) {
+            return Err(io_error(&path, "replace", io::ErrorKind::IsADirectory.into()));
+        }
+    }
+    Ok(())
+}
+
+/// The metadata of the files to be written.
+struct Metadata {
+    format: String,
+    /// What goes into the single file or into the index.
+    entries: BTreeMap<String, String>,
+}
+
+impl Metadata {
+    /// Joins aliases and what the caller wants; the caller's entries come before aliases.
+    fn new(store: &TensorStore, dir: &Path, options: &SaveOptions) -> Result<Self> {
+        let refuse = |key: &str, reason| {
+            let path = dir.to_owned();
+            Err(Error::MetadataKey { path, key: key.into(), reason })
+        };
+        if options.metadata.contains_key(TOTAL_SIZE) {
+            return refuse(TOTAL_SIZE, "the index says so of the bytes of all tensors");
+        }
+        let mut entries = BTreeMap::new();
+        for alias in store.aliases() {
+            if [FORMAT, TOTAL_SIZE].contains(&&*alias.name) {
+                return refuse(&alias.name, "an alias of this name cannot be recorded");
+            }
+            entries.insert(alias.name.clone(), alias.target.clone());
+        }
+        entries.extend(options.metadata.clone());
+        let format = entries.remove(FORMAT).unwrap_or_else(|| "pt".to_owned());
+        Ok(Self { format, entries })
+    }
+}
+
+/// The metadata key that says which library a file is for.
+const FORMAT: &str = "format";
+
+/// The metadata key of an index that says how many bytes all tensors have.
+const TOTAL_SIZE: &str = "total_size";
+
+/// Writes the shards to the folder where they wait; errors name the files as they are in `dir`.
+fn write_shards(
+    shards: &[Shard<'_>],
+    dir: &Path,
+    waiting: &Path,
+    metadata: &Metadata,
+) -> Result<()> {
+    for shard in shards {
+        let path = dir.join(&shard.file);
+        let mut writer = Writer::new();
+        writer.metadata(FORMAT, &metadata.format);
+        if shards.len() == 1 {
+            writer.extend_metadata(metadata.entries.clone());
+        }
+        for tensor in &shard.tensors {
+            writer.add_tensor(tensor)?;
+        }
+        writer.save(waiting.join(&shard.file)).map_err(|error| of_file(path, error))?;
+    }
+    Ok(())
+}
+
+/// Writes the index to the folder where it waits.
+fn write_index(
+    shards: &[Shard<'_>],
+    dir: &Path,
+    waiting: &Path,
+    total_size: u64,
+    metadata: &Metadata,
+) -> Result<()> {
+    let mut weight_map = Vec::new();
+    for shard in shards {
+        weight_map.extend(shard.tensors.iter().map(|tensor| (tensor.name(), &*shard.file)));
+    }
+    let metadata = &metadata.entries;
+    let bytes = IndexFile { total_size, metadata, weight_map }.to_bytes();
+    let written = fs::File::create(waiting.join(INDEX)).and_then(|mut file| {
+        file.write_all(&bytes)?;
+        file.sync_all()
+    });
+    written.map_err(|source| io_error(&dir.join(INDEX), "write", source))
+}
+
+/// Takes the steps. If one fails, the files that have no name yet are kept where they wait.
+fn put_in_place(dir: &Path, waiting: TempDir, steps: &[Step]) -> Result<()> {
+    for step in steps {
+        if let Err(error) = commit::take(step, dir, waiting.path()) {
+            let _kept: PathBuf = waiting.keep();
+            return Err(error);
+        }
+    }
+    Ok(())
+}
+
+/// The error of a file that was to be written, under the name that it was to have.
+fn of_file(path: PathBuf, error: tensorfile::Error) -> Error {
+    match error {
+        tensorfile::Error::Io { action, source, .. } => Error::Io { path, action, source },
+        tensorfile::Error::WriterHeaderTooLarge { header_len, max } => {
+            Error::HeaderTooLarge { path, header_len, max }
+        }
+        other => other.into(),
+    }
+}
+
+fn io_error(path: &Path, action: &'static str, source: io::Error) -> Error {
+    Error::Io { path: path.to_owned(), action, source: Arc::new(source) }
+}
+
+#[cfg(test)]
+mod tests;
