@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use tensorfile::{PathText, Tensor};
+use tensorfile::{PathText, Selection, Tensor};
 use tracing::debug_span;
 use tracing::field::Empty;
 
@@ -213,9 +213,26 @@ impl ModelDir {
     ///
     /// As [`LoadPlan::only`] and [`LoadPlan::load`].
     pub fn read(&self, name: &str) -> Result<Tensor> {
-        let position = self.index.position(self.index.aliases.target(name));
-        let position = position.ok_or_else(|| self.index.not_found(name))?;
-        let plan = LoadPlan::new(Arc::clone(&self.index), [position]);
+        let plan = self.plan_one(name)?;
+        plan.load(&LoadOptions::default())?.take(self.index.aliases.target(name))
+    }
+
+    /// Reads a part of one tensor into memory of its own; an alias stands for its target.
+    ///
+    /// ```
+    /// use modeldir::{ModelDir, Selection};
+    ///
+    /// let model = ModelDir::open(modeldir_fixtures::model("llama"))?;
+    /// let rows = model.read_selection("lm_head.weight", &Selection::all().with_range(0, 10..12))?;
+    /// assert_eq!(rows.shape(), [2, 64]);
+    /// # Ok::<(), modeldir::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`read`](Self::read), and [`Error::File`] if the selection does not fit the tensor.
+    pub fn read_selection(&self, name: &str, selection: &Selection) -> Result<Tensor> {
+        let plan = self.plan_one(name)?.select(|_| Some(selection.clone()))?;
         plan.load(&LoadOptions::default())?.take(self.index.aliases.target(name))
     }
 
@@ -226,6 +243,12 @@ impl ModelDir {
     /// As [`LoadPlan::load`].
     pub fn load(&self) -> Result<TensorStore> {
         self.plan().load(&LoadOptions::default())
+    }
+
+    fn plan_one(&self, name: &str) -> Result<LoadPlan> {
+        let position = self.index.position(self.index.aliases.target(name));
+        let position = position.ok_or_else(|| self.index.not_found(name))?;
+        Ok(LoadPlan::new(Arc::clone(&self.index), [position]))
     }
 }
 

@@ -225,6 +225,13 @@ pub enum Error {
     /// The model has a tensor of this name, and the plan has left it out.
     #[error("{}: tensor {} is not in this plan", PathText(path), Quoted(tensor))]
     NotPlanned { path: PathBuf, tensor: Box<str> },
+    /// A mapped tensor is a part of its file as it lies there, and this one is scattered.
+    #[error(
+        "{}: tensor {}: the planned part lies in {runs} runs, which cannot be mapped as one (load gathers them)",
+        PathText(path),
+        Quoted(tensor)
+    )]
+    ScatteredMap { path: PathBuf, tensor: Box<str>, runs: usize },
 }
 
 /// One thing that is wrong between the shards of a directory and its index.

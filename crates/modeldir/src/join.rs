@@ -217,7 +217,7 @@ mod tests {
         file.extend(json.bytes());
         file.resize(file.len() + names.len(), 0);
         let header = Header::from_bytes(Path::new("s"), &file, &HeaderOptions::default());
-        header.unwrap().into_tensors()
+        header.unwrap().into_parts().0
     }
 
     /// Joins with a map of names to shards, all of which are there.

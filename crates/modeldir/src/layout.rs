@@ -2,6 +2,9 @@
 
 use std::ops::Range;
 
+use serde::Serialize;
+use tensorfile::ByteRuns;
+
 /// Longest read of a plan: long enough for full device speed, short enough to share out.
 pub(crate) const MAX_REQUEST_BYTES: u64 = 8 << 20;
 
@@ -11,31 +14,75 @@ const PAGE: u64 = 4096;
 /// Every tensor that cannot follow its neighbour starts on a multiple of this.
 const LINE: u64 = 64;
 
-/// One contiguous read of a plan: bytes of a shard and where they go.
+/// Longest block of rows of which parts are copied: it stays in a processor's own cache.
+const MAX_BLOCK_BYTES: u64 = 1 << 20;
+
+/// Bytes between two runs that are read along. A read of its own costs about as much as copying
+/// this many bytes, and a page of the cache or the disk is 4 KiB in any case.
+const MAX_GAP_BYTES: u64 = 16 << 10;
+
+/// One request of a plan: bytes of a shard and where they go in the memory of its tensors.
 #[non_exhaustive]
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Request {
     /// The position of the shard in [`ModelDir::shards`](crate::ModelDir::shards).
     pub shard: usize,
-    /// The bytes of the shard's file.
+    /// The bytes of the shard's file from the first that is wanted to the last.
     pub file_range: Range<u64>,
     /// Where the bytes go in the memory that the tensors of this shard share.
     pub memory_offset: u64,
+    /// What is wanted of the bytes, if not all.
+    pub rows: Option<RowCut>,
+}
+
+/// Parts of evenly spaced rows.
+#[non_exhaustive]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RowCut {
+    /// Bytes from one row to the next.
+    pub stride: u64,
+    /// Number of rows.
+    pub count: u64,
+    /// What is wanted of the first row, from the start of the request's `file_range`, in the order
+    /// in which it goes to memory.
+    pub runs: Vec<Range<u64>>,
+    /// Whether the rows are read whole and parts are copied, or each run is read by itself.
+    pub is_block: bool,
 }
 
 impl Request {
     /// Bytes that the request reads.
     #[must_use]
     pub fn byte_len(&self) -> u64 {
-        self.file_range.end.saturating_sub(self.file_range.start)
+        match &self.rows {
+            Some(rows) if !rows.is_block => rows.memory_len(),
+            _ => self.file_range.end.saturating_sub(self.file_range.start),
+        }
+    }
+
+    /// Bytes of memory that the request fills.
+    #[must_use]
+    pub fn memory_len(&self) -> u64 {
+        self.rows.as_ref().map_or_else(|| self.byte_len(), RowCut::memory_len)
     }
 
     /// Whether the read may go on at `at`: file and memory follow, and no boundary lies between.
     fn grows_from(&self, at: u64, memory_offset: u64) -> bool {
-        self.file_range.end == at
+        self.rows.is_none()
+            && self.file_range.end == at
             && self.memory_offset.saturating_add(self.byte_len()) == memory_offset
             && at % MAX_REQUEST_BYTES != 0
     }
+}
+
+impl RowCut {
+    fn memory_len(&self) -> u64 {
+        row_len(&self.runs).saturating_mul(self.count)
+    }
+}
+
+fn row_len(runs: &[Range<u64>]) -> u64 {
+    runs.iter().map(|run| run.end.saturating_sub(run.start)).fold(0, u64::saturating_add)
 }
 
 /// Lays the wanted parts of one shard out in memory, in file order.
@@ -61,7 +108,9 @@ impl ShardLayout {
     /// in memory is moved to an aligned place and gets a read of its own.
     pub(crate) fn place(&mut self, file_range: Range<u64>, align: u64) -> Range<u64> {
         let byte_len = file_range.end.saturating_sub(file_range.start);
-        let follows = self.requests.last().is_some_and(|r| r.file_range.end == file_range.start);
+        let follows =
+            |last: &Request| last.rows.is_none() && last.file_range.end == file_range.start;
+        let follows = self.requests.last().is_some_and(follows);
         let start = if follows && self.memory_len % align.max(1) == 0 {
             self.memory_len
         } else {
@@ -73,6 +122,65 @@ impl ShardLayout {
             self.memory_len = end;
         }
         start..end
+    }
+
+    /// Places parts of a tensor that starts at `file_start`, one after the other; returns their
+    /// memory range.
+    ///
+    /// Runs at even distances become blocks of rows: read whole where the bytes between are few,
+    /// and run by run where they are many. Other runs get a read each, so that nothing between
+    /// them is read.
+    pub(crate) fn place_runs(
+        &mut self,
+        file_start: u64,
+        runs: &ByteRuns,
+        align: u64,
+    ) -> Range<u64> {
+        if runs.num_runs() == 1 {
+            return self.place(in_file(file_start, &runs.span()), align);
+        }
+        let start = self.memory_len.next_multiple_of(LINE);
+        let mut memory_offset = start;
+        for rows in runs.rows() {
+            let cut: Vec<Range<u64>> =
+                rows.runs.iter().map(|run| in_file(file_start, run)).collect();
+            self.push_rows(&cut, rows.stride as u64, rows.count as u64, &mut memory_offset);
+        }
+        if memory_offset > start {
+            self.memory_len = memory_offset;
+        }
+        start..memory_offset
+    }
+
+    /// Adds requests for runs that repeat `count` times, `stride` bytes apart.
+    fn push_rows(&mut self, runs: &[Range<u64>], stride: u64, count: u64, memory_offset: &mut u64) {
+        let row_len = row_len(runs);
+        let gap = stride.saturating_sub(row_len) / (runs.len() as u64).max(1);
+        let is_block = gap <= MAX_GAP_BYTES;
+        let bytes_per_row = if is_block { stride } else { row_len };
+        let rows_per_request = (MAX_BLOCK_BYTES / bytes_per_row.max(1)).max(1);
+        let first = runs.iter().map(|run| run.start).min().unwrap_or(0);
+        let end = runs.iter().map(|run| run.end).max().unwrap_or(0);
+        let mut row = 0;
+        while row < count {
+            let rows = rows_per_request.min(count - row);
+            let skip = stride.saturating_mul(row);
+            if rows == 1 {
+                for run in runs {
+                    self.push(run.start + skip..run.end + skip, *memory_offset);
+                    *memory_offset += run.end - run.start;
+                }
+            } else {
+                let file_range = first + skip..end + skip + stride.saturating_mul(rows - 1);
+                let runs = runs.iter().map(|run| run.start - first..run.end - first).collect();
+                let (shard, memory_offset_now) = (self.shard, *memory_offset);
+                let rows_cut = RowCut { stride, count: rows, runs, is_block };
+                *memory_offset += rows_cut.memory_len();
+                let (memory_offset, rows) = (memory_offset_now, Some(rows_cut));
+                self.requests.push(Request { shard, file_range, memory_offset, rows });
+            }
+            row += rows;
+        }
     }
 
     /// The reads, and the bytes of memory they fill.
@@ -103,7 +211,8 @@ impl ShardLayout {
                 Some(last) if last.grows_from(at, memory_offset) => last.file_range.end = end,
                 _ => {
                     let shard = self.shard;
-                    self.requests.push(Request { shard, file_range: at..end, memory_offset });
+                    let (file_range, rows) = (at..end, None);
+                    self.requests.push(Request { shard, file_range, memory_offset, rows });
                 }
             }
             memory_offset = memory_offset.saturating_add(end - at);
@@ -112,11 +221,18 @@ impl ShardLayout {
     }
 }
 
+/// Where bytes of a tensor lie in the file in which it starts at `file_start`.
+fn in_file(file_start: u64, run: &Range<usize>) -> Range<u64> {
+    file_start + run.start as u64..file_start + run.end as u64
+}
+
 #[cfg(test)]
 mod tests {
     use std::ops::Range;
 
-    use super::{MAX_REQUEST_BYTES, Request, ShardLayout};
+    use tensorfile::{Header, HeaderOptions, Selection};
+
+    use super::{MAX_REQUEST_BYTES, Request, RowCut, ShardLayout};
 
     /// Lays out parts given as (start, end, align); returns memory ranges and reads.
     fn lay_out(parts: &[(u64, u64, u64)]) -> (Vec<Range<u64>>, Vec<Request>, u64) {
@@ -127,7 +243,58 @@ mod tests {
     }
 
     fn request(file_range: Range<u64>, memory_offset: u64) -> Request {
-        Request { shard: 3, file_range, memory_offset }
+        Request { shard: 3, file_range, memory_offset, rows: None }
+    }
+
+    /// Lays out columns of an 8-bit matrix of this shape, in a file from byte 64 on.
+    fn lay_out_columns(shape: [usize; 2], columns: Vec<Range<usize>>) -> (Vec<Request>, u64) {
+        let json = format!(
+            r#"{{"w":{{"dtype":"U8","shape":[{},{}],"data_offsets":[0,{}]}}}}"#,
+            shape[0],
+            shape[1],
+            shape[0] * shape[1]
+        );
+        let mut file = (json.len() as u64).to_le_bytes().to_vec();
+        file.extend(json.bytes());
+        file.resize(file.len() + shape[0] * shape[1], 0);
+        let header = Header::from_bytes("m".as_ref(), &file, &HeaderOptions::default()).unwrap();
+        let selection = Selection::all().with_ranges(1, columns);
+        let runs = selection.lower("m".as_ref(), header.get("w").unwrap()).unwrap();
+        let mut layout = ShardLayout::new(3);
+        let memory = layout.place_runs(64, &runs, 1);
+        assert_eq!(memory, 0..runs.byte_len() as u64);
+        layout.finish()
+    }
+
+    fn block(file_range: Range<u64>, memory_offset: u64, rows: RowCut) -> Request {
+        Request { shard: 3, file_range, memory_offset, rows: Some(rows) }
+    }
+
+    #[test]
+    fn narrow_rows_are_read_whole_and_wide_ones_run_by_run() {
+        let (requests, memory_len) = lay_out_columns([10, 100], vec![10..30, 50..60]);
+        let rows = RowCut { stride: 100, count: 10, runs: vec![0..20, 40..50], is_block: true };
+        assert_eq!(requests, [block(74..1024, 0, rows)]);
+        assert_eq!((requests[0].byte_len(), requests[0].memory_len(), memory_len), (950, 300, 300));
+
+        let (requests, _) = lay_out_columns([3, 100_000], std::iter::once(5..10).collect());
+        let rows = RowCut {
+            stride: 100_000,
+            count: 3,
+            runs: std::iter::once(0..5).collect(),
+            is_block: false,
+        };
+        assert_eq!(requests, [block(69..200_074, 0, rows)]);
+        assert_eq!(requests[0].byte_len(), 15);
+    }
+
+    #[test]
+    fn blocks_of_rows_are_cut_at_the_size_of_a_cache() {
+        let (requests, memory_len) =
+            lay_out_columns([100, 30_000], std::iter::once(0..20_000).collect());
+        let rows: Vec<u64> = requests.iter().map(|r| r.rows.as_ref().unwrap().count).collect();
+        assert_eq!(rows, [34, 34, 32]);
+        assert_eq!(memory_len, 2_000_000);
     }
 
     #[test]

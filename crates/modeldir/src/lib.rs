@@ -84,7 +84,7 @@ pub use error::{Error, Fault, MissingCause, Result};
 pub use file_role::FileRole;
 pub use generation::GenerationConfig;
 pub use index::{IndexedTensor, Shard};
-pub use layout::Request;
+pub use layout::{Request, RowCut};
 pub use load::{LoadOptions, LoadStats, Progress};
 pub use options::{Family, IndexPolicy, MissingShards, OpenOptions, Unindexed};
 pub use plan::LoadPlan;

@@ -98,7 +98,7 @@ impl LoadPlan {
             meter: Meter::new(bytes, options.progress),
             span: span.clone(),
         };
-        threads::pool(threads)?.broadcast(|_| worker::run(&shared));
+        threads::in_pool(threads, |pool| pool.broadcast(|_| worker::run(&shared)))?;
         let Shared { queue, meter, .. } = shared;
         queue.into_result()?;
         meter.finish();
@@ -133,10 +133,12 @@ fn jobs<'p>(plan: &'p LoadPlan, regions: &'p mut [BufferMut]) -> Vec<Job<'p>> {
             // Requests of a shard are in the order of its memory, and none overlaps another.
             let skip = index_in(request.memory_offset - rest_offset);
             let (_, tail) = rest.split_at_mut(skip);
-            let (destination, tail) = tail.split_at_mut(index_in(request.byte_len()));
-            rest_offset = request.memory_offset + request.byte_len();
+            let (destination, tail) = tail.split_at_mut(index_in(request.memory_len()));
+            rest_offset = request.memory_offset + request.memory_len();
             rest = tail;
-            jobs.push(Job { shard, file_range: request.file_range.clone(), destination });
+            let (file_range, rows) = (request.file_range.clone(), request.rows.as_ref());
+            let number = jobs.len();
+            jobs.push(Job { number, shard, file_range, rows, destination });
         }
     }
     jobs
@@ -151,7 +153,8 @@ fn tensors(plan: &LoadPlan, buffers: &[Buffer]) -> Result<Vec<Tensor>> {
         let range =
             if memory.is_empty() { 0..0 } else { index_in(memory.start)..index_in(memory.end) };
         let buffer = buffers[tensor.shard()].clone();
-        tensors.push(Tensor::new(tensor.name(), tensor.dtype(), tensor.shape(), buffer, range)?);
+        let shape = planned.shape(tensor);
+        tensors.push(Tensor::new(tensor.name(), tensor.dtype(), shape, buffer, range)?);
     }
     Ok(tensors)
 }

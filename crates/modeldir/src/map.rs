@@ -3,16 +3,15 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::ops::Range;
 
 use tensorfile::{Buffer, Tensor};
 use tracing::debug_span;
 
-use crate::Result;
 use crate::index::IndexedTensor;
 use crate::load::LoadStats;
-use crate::plan::LoadPlan;
+use crate::plan::{LoadPlan, PlannedTensor};
 use crate::store::TensorStore;
+use crate::{Error, Result};
 
 impl LoadPlan {
     /// Maps the shards of the plan; no byte is read or copied until it is touched.
@@ -32,12 +31,13 @@ impl LoadPlan {
     /// # Errors
     ///
     /// [`Error::File`](crate::Error::File) if a shard cannot be mapped or has changed since the
-    /// model was opened.
+    /// model was opened, [`Error::ScatteredMap`] for a part of a tensor that is not contiguous in
+    /// its file.
     pub unsafe fn map(&self) -> Result<TensorStore> {
         let _span = debug_span!("map", tensors = self.len()).entered();
         let mut maps: BTreeMap<usize, Buffer> = BTreeMap::new();
         let mut tensors = Vec::with_capacity(self.len());
-        for tensor in self.tensors() {
+        for (planned, tensor) in self.planned().iter().zip(self.tensors()) {
             let buffer = match maps.entry(tensor.shard()) {
                 Entry::Occupied(mapped) => mapped.into_mut(),
                 Entry::Vacant(place) => {
@@ -46,17 +46,34 @@ impl LoadPlan {
                     place.insert(unsafe { file.map() }?)
                 }
             };
-            tensors.push(view(tensor, buffer.clone())?);
+            tensors.push(self.view(planned, tensor, buffer.clone())?);
         }
         Ok(TensorStore::new(&self.index, tensors, LoadStats::default()))
     }
-}
 
-/// The tensor as a part of its mapped file.
-fn view(tensor: IndexedTensor<'_>, file: Buffer) -> Result<Tensor> {
-    let Range { start, end } = tensor.file_range();
-    // The mapping has the length that the header was checked against, so both fit.
-    let in_memory = |position| usize::try_from(position).unwrap_or(usize::MAX);
-    let range = in_memory(start)..in_memory(end);
-    Ok(Tensor::new(tensor.name(), tensor.dtype(), tensor.shape(), file, range)?)
+    /// The wanted part of a tensor as a part of its mapped file.
+    fn view(
+        &self,
+        planned: &PlannedTensor,
+        tensor: IndexedTensor<'_>,
+        file: Buffer,
+    ) -> Result<Tensor> {
+        let whole = tensor.file_range();
+        let (start, end) = match &planned.runs {
+            None => (whole.start, whole.end),
+            Some(runs) if runs.num_runs() > 1 => {
+                let (path, tensor) = (self.index.root.clone(), tensor.name().into());
+                return Err(Error::ScatteredMap { path, tensor, runs: runs.num_runs() });
+            }
+            Some(runs) => {
+                let span = runs.span();
+                (whole.start + span.start as u64, whole.start + span.end as u64)
+            }
+        };
+        // The mapping has the length that the header was checked against, so both fit.
+        let in_memory = |position| usize::try_from(position).unwrap_or(usize::MAX);
+        let range = in_memory(start)..in_memory(end);
+        let shape = planned.shape(tensor);
+        Ok(Tensor::new(tensor.name(), tensor.dtype(), shape, file, range)?)
+    }
 }

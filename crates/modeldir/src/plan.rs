@@ -4,15 +4,16 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
-use tensorfile::PathText;
+use tensorfile::{ByteRuns, PathText, Selection};
 use tracing::debug_span;
 use tracing::field::Empty;
 
-use crate::index::{Index, IndexedTensor};
+use crate::index::{Index, IndexedTensor, Shard};
 use crate::layout::{Request, ShardLayout};
 use crate::{Error, Result};
 
@@ -42,22 +43,39 @@ pub struct LoadPlan {
     memory: Vec<u64>,
 }
 
-/// A tensor of a plan and its place in the memory of its shard.
+/// A tensor of a plan, the part of it that is wanted, and the place in the memory of its shard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PlannedTensor {
     /// The position in the index, by name.
     pub(crate) tensor: usize,
     pub(crate) memory_range: Range<u64>,
+    /// What is wanted of the tensor, or `None` for all of it.
+    pub(crate) runs: Option<Arc<ByteRuns>>,
 }
 
+impl PlannedTensor {
+    /// The shape of the part that is wanted of its tensor.
+    pub(crate) fn shape<'a>(&'a self, whole: IndexedTensor<'a>) -> &'a [usize] {
+        self.runs.as_ref().map_or(whole.shape(), |runs| runs.shape())
+    }
+}
+
+/// A tensor to plan: its position in the index, and what is wanted of it if not all.
+type Wanted = (usize, Option<Arc<ByteRuns>>);
+
 impl LoadPlan {
-    /// Plans these tensors, given by their positions in the index.
+    /// Plans all of these tensors, given by their positions in the index.
     pub(crate) fn new(index: Arc<Index>, tensors: impl IntoIterator<Item = usize>) -> Self {
-        let mut by_shard: Vec<Vec<usize>> = vec![Vec::new(); index.shards.len()];
-        for i in tensors {
+        Self::of_parts(index, tensors.into_iter().map(|tensor| (tensor, None)))
+    }
+
+    /// Plans these parts of tensors.
+    fn of_parts(index: Arc<Index>, tensors: impl IntoIterator<Item = Wanted>) -> Self {
+        let mut by_shard: Vec<Vec<Wanted>> = vec![Vec::new(); index.shards.len()];
+        for (i, runs) in tensors {
             let shard = index.get(i).map(IndexedTensor::shard);
             if let Some(in_shard) = shard.and_then(|shard| by_shard.get_mut(shard)) {
-                in_shard.push(i);
+                in_shard.push((i, runs));
             }
         }
         let span = debug_span!("plan", tensors = Empty, bytes = Empty, requests = Empty).entered();
@@ -76,8 +94,48 @@ impl LoadPlan {
     /// Keeps the tensors that `choose` accepts.
     #[must_use]
     pub fn filter(&self, choose: impl Fn(IndexedTensor<'_>) -> bool) -> Self {
-        let chosen = |&i: &usize| self.index.get(i).is_some_and(&choose);
-        Self::new(Arc::clone(&self.index), self.tensors.iter().map(|p| p.tensor).filter(chosen))
+        let chosen = |p: &&PlannedTensor| self.index.get(p.tensor).is_some_and(&choose);
+        self.keep(self.tensors.iter().filter(chosen))
+    }
+
+    /// Takes of each tensor the part that `choose` selects, and leaves out those for which it gives
+    /// `None`.
+    ///
+    /// A selection is of the whole tensor, whatever an earlier one took of it. Parts are contiguous
+    /// in memory, in the order of the selection.
+    ///
+    /// ```
+    /// use modeldir::{ModelDir, Selection};
+    ///
+    /// let model = ModelDir::open(modeldir_fixtures::model("llama"))?;
+    /// // The second half of the columns of every output projection, and nothing else.
+    /// let plan = model.plan().select(|tensor| {
+    ///     let [_, columns] = *tensor.shape() else { return None };
+    ///     let half = Selection::all().with_range(1, columns / 2..columns);
+    ///     tensor.name().ends_with("o_proj.weight").then_some(half)
+    /// })?;
+    /// let store = plan.load(&Default::default())?;
+    /// assert_eq!(store.get("model.layers.0.self_attn.o_proj.weight")?.shape(), [64, 32]);
+    /// # Ok::<(), modeldir::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::File`] for a selection that does not fit its tensor.
+    pub fn select(&self, choose: impl Fn(IndexedTensor<'_>) -> Option<Selection>) -> Result<Self> {
+        let mut parts = Vec::with_capacity(self.tensors.len());
+        for (planned, tensor) in self.tensors.iter().zip(self.tensors()) {
+            let Some(selection) = choose(tensor) else { continue };
+            let runs = if selection.is_all() {
+                None
+            } else {
+                let shard = self.index.shards.get(tensor.shard()).map(Shard::path);
+                let path = self.index.root.join(shard.unwrap_or(Path::new("")));
+                Some(Arc::new(selection.lower(&path, tensor.info())?))
+            };
+            parts.push((planned.tensor, runs));
+        }
+        Ok(Self::of_parts(Arc::clone(&self.index), parts))
     }
 
     /// Keeps the tensors with these names; an alias stands for its target.
@@ -98,7 +156,7 @@ impl LoadPlan {
             }
             kept.insert(position);
         }
-        Ok(Self::new(Arc::clone(&self.index), kept))
+        Ok(self.keep(self.tensors.iter().filter(|planned| kept.contains(&planned.tensor))))
     }
 
     /// The tensors, by name.
@@ -126,7 +184,8 @@ impl LoadPlan {
     /// Bytes of the tensors, as they are in memory after loading.
     #[must_use]
     pub fn bytes_selected(&self) -> u64 {
-        self.tensors().map(|tensor| tensor.byte_len() as u64).fold(0, u64::saturating_add)
+        let ranges = self.tensors.iter().map(|planned| &planned.memory_range);
+        ranges.map(|range| range.end.saturating_sub(range.start)).fold(0, u64::saturating_add)
     }
 
     /// Bytes that loading reads from the shards.
@@ -155,19 +214,28 @@ impl LoadPlan {
         &self.memory
     }
 
+    fn keep<'p>(&self, kept: impl Iterator<Item = &'p PlannedTensor>) -> Self {
+        let parts = kept.map(|planned| (planned.tensor, planned.runs.clone()));
+        Self::of_parts(Arc::clone(&self.index), parts)
+    }
+
     fn holds(&self, tensor: usize) -> bool {
         self.tensors.binary_search_by_key(&tensor, |planned| planned.tensor).is_ok()
     }
 
-    /// Lays out the chosen tensors of the next shard.
-    fn add_shard(&mut self, shard: usize, mut chosen: Vec<usize>) {
-        let file_range = |&i: &usize| self.index.get(i).map(IndexedTensor::file_range);
-        chosen.sort_unstable_by_key(|i| file_range(i).map(|range| (range.start, range.end)));
+    /// Lays out what is wanted of the next shard.
+    fn add_shard(&mut self, shard: usize, mut wanted: Vec<Wanted>) {
+        let start = |i: usize| self.index.get(i).map(|tensor| tensor.file_range().start);
+        wanted.sort_by_key(|(i, _)| (start(*i), *i));
         let mut layout = ShardLayout::new(shard);
-        for i in chosen {
-            let Some(tensor) = self.index.get(i) else { continue };
-            let memory_range = layout.place(tensor.file_range(), tensor.dtype().align() as u64);
-            self.tensors.push(PlannedTensor { tensor: i, memory_range });
+        for (tensor, runs) in wanted {
+            let Some(indexed) = self.index.get(tensor) else { continue };
+            let (file_range, align) = (indexed.file_range(), indexed.dtype().align() as u64);
+            let memory_range = match &runs {
+                None => layout.place(file_range, align),
+                Some(runs) => layout.place_runs(file_range.start, runs, align),
+            };
+            self.tensors.push(PlannedTensor { tensor, memory_range, runs });
         }
         let (requests, memory_len) = layout.finish();
         self.requests.extend(requests);
@@ -223,7 +291,9 @@ impl fmt::Display for LoadPlan {
             )?;
         }
         let (tensors, reads) = (self.len(), self.requests.len());
-        write!(f, "{tensors} tensors, {} bytes, {reads} reads", self.bytes_selected())
+        let (selected, read) = (self.bytes_selected(), self.bytes_read());
+        write!(f, "{tensors} tensors, {selected} bytes, {reads} reads")?;
+        if read == selected { Ok(()) } else { write!(f, " of {read} bytes") }
     }
 }
 
@@ -235,7 +305,7 @@ impl Serialize for LoadPlan {
         let tensor = |(planned, tensor): (&PlannedTensor, IndexedTensor<'_>)| TensorPlace {
             name: tensor.name().to_owned(),
             dtype: tensor.dtype().name(),
-            shape: tensor.shape().to_vec(),
+            shape: planned.shape(tensor).to_vec(),
             shard: tensor.shard(),
             memory_range: planned.memory_range.clone(),
         };

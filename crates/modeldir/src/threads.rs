@@ -2,6 +2,8 @@
 
 use std::num::NonZeroUsize;
 
+use rayon::{ThreadBuilder, ThreadPool, ThreadPoolBuilder};
+
 use crate::{Error, Result};
 
 /// Most files that one call has open at a time: a process may have 256, or even 64.
@@ -20,11 +22,59 @@ pub(crate) fn count(asked: Option<NonZeroUsize>, pieces: usize) -> usize {
     asked.map_or_else(default, NonZeroUsize::get).min(pieces).max(1)
 }
 
-/// A pool of this many threads, which end when it is dropped.
-pub(crate) fn pool(threads: usize) -> Result<rayon::ThreadPool> {
-    rayon::ThreadPoolBuilder::new()
-        .num_threads(threads)
-        .thread_name(|i| format!("modeldir-{i}"))
-        .build()
-        .map_err(|error| Error::Threads { threads, message: error.to_string().into() })
+/// Runs work in a pool of this many threads, all of which have ended when this returns.
+///
+/// The caller may itself be a thread of a rayon pool. Such a thread takes other jobs of its own pool
+/// while it waits for one of another, which could be any code, and be nested without bound. So a
+/// plain thread waits, and the caller waits for that.
+pub(crate) fn in_pool<R: Send>(
+    threads: usize,
+    work: impl FnOnce(&ThreadPool) -> R + Send,
+) -> Result<R> {
+    let run = || {
+        let builder = ThreadPoolBuilder::new().num_threads(threads);
+        let named = builder.thread_name(|i| format!("modeldir-{i}"));
+        named.build_scoped(ThreadBuilder::run, work)
+    };
+    let no_threads = |message: String| Error::Threads { threads, message: message.into() };
+    std::thread::scope(|scope| {
+        let waiting = std::thread::Builder::new().name("modeldir".into());
+        let waiting = waiting.spawn_scoped(scope, run).map_err(|e| no_threads(e.to_string()))?;
+        match waiting.join() {
+            Ok(done) => done.map_err(|error| no_threads(error.to_string())),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::in_pool;
+    use crate::ModelDir;
+
+    #[test]
+    fn a_caller_in_a_pool_of_its_own_does_no_other_job_meanwhile() {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+        let cache = Mutex::new(0);
+        pool.install(|| {
+            rayon::scope(|scope| {
+                for _ in 0..200 {
+                    scope.spawn(|_| {
+                        // A thread that took another of these jobs while it waits would lock twice.
+                        let mut len = cache.lock().unwrap();
+                        *len = ModelDir::open(modeldir_fixtures::model("llama")).unwrap().len();
+                    });
+                }
+            });
+        });
+        assert_eq!(cache.into_inner().unwrap(), 30);
+    }
+
+    #[test]
+    fn a_panic_reaches_the_caller() {
+        let panicked = std::panic::catch_unwind(|| in_pool(2, |_| -> () { panic!("in the pool") }));
+        assert_eq!(*panicked.unwrap_err().downcast::<&str>().unwrap(), "in the pool");
+    }
 }

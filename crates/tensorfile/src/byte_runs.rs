@@ -93,6 +93,12 @@ impl ByteRuns {
         Runs::new(self)
     }
 
+    /// The dimensions outside of the runs, the one that they are ranges of, and the bits of an
+    /// element.
+    pub(crate) fn parts(&self) -> (&[Dimension], &Dimension, usize) {
+        (&self.outer, &self.inner, self.bits)
+    }
+
     /// The range of the innermost cut dimension whose runs do not all begin and end on a byte.
     pub(crate) fn range_that_cuts_a_byte(&self) -> Option<&Range<usize>> {
         let on_byte = |element: usize| element * self.bits % 8 == 0;
@@ -114,11 +120,12 @@ impl ByteRuns {
 
 impl Dimension {
     /// The number of indices taken.
-    fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.ranges.iter().map(Range::len).sum()
     }
 
-    fn first(&self) -> usize {
+    /// The first index taken.
+    pub(crate) fn first(&self) -> usize {
         self.ranges.first().map_or(0, |range| range.start)
     }
 

@@ -169,10 +169,10 @@ impl Header {
         &self.tensors
     }
 
-    /// The tensors, by name in byte order, without the rest.
+    /// The tensors, by name in byte order, and the metadata.
     #[must_use]
-    pub fn into_tensors(self) -> Vec<TensorInfo> {
-        self.tensors
+    pub fn into_parts(self) -> (Vec<TensorInfo>, Option<BTreeMap<String, String>>) {
+        (self.tensors, self.metadata)
     }
 
     /// The tensor of this name; a binary search.

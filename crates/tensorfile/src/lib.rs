@@ -38,6 +38,7 @@
 mod file;
 mod header;
 mod read_at;
+mod rows;
 mod source;
 
 // The tensors: their elements, their memory, parts of them.
@@ -74,6 +75,7 @@ pub use header::{Header, HeaderOptions, TensorInfo, TrailingBytes};
 pub use lookalike::LfsPointer;
 pub use quote::{PathText, Quoted};
 pub use read_at::ReadAt;
+pub use rows::Rows;
 pub use selection::Selection;
 pub use similar::similar_names;
 pub use source::{Identity, SourceFile};

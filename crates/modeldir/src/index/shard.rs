@@ -67,13 +67,10 @@ impl Shard {
     fn open(root: &Path, path: &Path, options: &OpenOptions) -> tensorfile::Result<Self> {
         let file = TensorFile::open_with(root.join(path), &options.header)?;
         let (source, header) = file.into_parts();
-        Ok(Self {
-            path: path.to_owned(),
-            identity: source.identity(),
-            trailing_bytes: header.trailing_bytes(),
-            metadata: header.metadata().cloned(),
-            tensors: header.into_tensors(),
-        })
+        let (path, identity) = (path.to_owned(), source.identity());
+        let trailing_bytes = header.trailing_bytes();
+        let (tensors, metadata) = header.into_parts();
+        Ok(Self { path, identity, tensors, trailing_bytes, metadata })
     }
 }
 
@@ -91,6 +88,7 @@ pub(super) fn open_all<'m>(
         Ok((shard, fit.unwrap_or_default()))
     };
     let threads = threads::count(options.threads, paths.len()).min(MAX_OPEN_FILES);
-    let pool = threads::pool(threads)?;
-    Ok(pool.install(|| paths.par_iter().enumerate().map(open).collect()))
+    threads::in_pool(threads, |pool| {
+        pool.install(|| paths.par_iter().enumerate().map(open).collect())
+    })
 }

@@ -1,16 +1,21 @@
-//! The requests of a load, handed out one by one in file order, and the first error that ended it.
+//! The requests of a load, handed out one by one in order, and the first error that ended it.
 
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 
-use crate::Result;
+use crate::layout::RowCut;
+use crate::{Error, Result};
 
 /// One request and the memory that it fills.
 #[derive(Debug)]
 pub(super) struct Job<'p> {
+    /// The place in the order of jobs.
+    pub(super) number: usize,
     pub(super) shard: usize,
     pub(super) file_range: Range<u64>,
+    /// What is wanted of the bytes, if not all.
+    pub(super) rows: Option<&'p RowCut>,
     pub(super) destination: &'p mut [u8],
 }
 
@@ -23,12 +28,13 @@ pub(super) struct Queue<'p> {
 #[derive(Debug)]
 struct State<'p> {
     jobs: std::vec::IntoIter<Job<'p>>,
-    result: Result<()>,
+    /// The error of the first job that failed, by the order of jobs.
+    first_error: Option<(usize, Error)>,
 }
 
 impl<'p> Queue<'p> {
     pub(super) fn new(jobs: Vec<Job<'p>>) -> Self {
-        Self { state: Mutex::new(State { jobs: jobs.into_iter(), result: Ok(()) }) }
+        Self { state: Mutex::new(State { jobs: jobs.into_iter(), first_error: None }) }
     }
 
     /// The next job, or `None` when there is none or the load has ended.
@@ -36,18 +42,27 @@ impl<'p> Queue<'p> {
         self.lock().jobs.next()
     }
 
-    /// Ends the load: no more jobs are handed out. The first error is kept.
-    pub(super) fn stop(&self, result: Result<()>) {
+    /// Ends the load: no more jobs are handed out.
+    pub(super) fn stop(&self) {
+        self.lock().jobs = Vec::new().into_iter();
+    }
+
+    /// Ends the load by the error of a job.
+    ///
+    /// Jobs are handed out in order, so every job before this one has been, and its worker will
+    /// finish it. Of all errors that of the first job is kept: it does not depend on timing.
+    pub(super) fn fail(&self, number: usize, error: Error) {
+        self.stop();
         let mut state = self.lock();
-        state.jobs = Vec::new().into_iter();
-        if state.result.is_ok() {
-            state.result = result;
+        if state.first_error.as_ref().is_none_or(|(first, _)| number < *first) {
+            state.first_error = Some((number, error));
         }
     }
 
     /// How the load ended.
     pub(super) fn into_result(self) -> Result<()> {
-        self.state.into_inner().unwrap_or_else(PoisonError::into_inner).result
+        let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        state.first_error.map_or(Ok(()), |(_, error)| Err(error))
     }
 
     /// The state is consistent after every statement, so a panic elsewhere does not spoil it.
@@ -63,7 +78,7 @@ pub(super) struct StopOnPanic<'q, 'p>(pub(super) &'q Queue<'p>);
 impl Drop for StopOnPanic<'_, '_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.0.stop(Ok(()));
+            self.0.stop();
         }
     }
 }

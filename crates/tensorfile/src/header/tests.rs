@@ -89,7 +89,7 @@ fn tensors_are_listed_by_name_with_ranges_in_the_file() {
     );
     assert_eq!(header.get("a").unwrap().num_elements(), 1);
     assert_eq!(header.get("c"), None);
-    assert_eq!(header.into_tensors().len(), 2);
+    assert_eq!(header.into_parts().0.len(), 2);
 }
 
 #[test]
