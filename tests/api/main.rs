@@ -13,6 +13,8 @@ mod digests;
 mod directory;
 // Plans and loads: filters, threads, progress, stores.
 mod loading;
+// Parts of tensors in a plan: the same bytes as cutting one file, and few reads.
+mod parts;
 // What the machine does: few open files, FIFOs, files that change after opening.
 mod machine;
 // The case runner itself: a changed expectation fails.
