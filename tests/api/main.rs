@@ -11,6 +11,10 @@ mod writer;
 mod digests;
 // What opening says of a directory: reports, faults, aliases, variants.
 mod directory;
+// Files beside the weights: tokenizers by role, chat templates, generation, quantization.
+mod beside;
+// The hub's cache: from a repository and a revision to tensors.
+mod hub;
 // Plans and loads: filters, threads, progress, stores.
 mod loading;
 // Parts of tensors in a plan: the same bytes as cutting one file, and few reads.
