@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use modeldir::{Error, LoadOptions, ModelDir};
-use modeldir_examples::{PART_BYTES, broken_json, model_path, parts, progress_bar};
+use modeldir_examples::{PART_BYTES, broken_beside, model_path, parts, progress_bar};
 use modeldir_examples::{run, show_error, wanting};
 use tensorfile::PathText;
 
@@ -46,7 +46,7 @@ fn faults(path: &Path, read: bool) -> Vec<Error> {
         Ok(model) => model,
         Err(error) => return vec![error],
     };
-    let mut faults = broken_json(&model);
+    let mut faults = broken_beside(&model);
     if read {
         let bar = progress_bar(model.byte_len());
         for part in parts(&model.plan(), PART_BYTES) {

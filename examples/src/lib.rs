@@ -17,7 +17,7 @@ mod text;
 
 pub use beside::beside_the_weights;
 pub use json::model_json;
-pub use mending::{broken_json, wanting};
+pub use mending::{broken_beside, wanting};
 pub use model::model_path;
 pub use output::Output;
 pub use parts::{PART_BYTES, parts};

@@ -6,13 +6,19 @@ use std::path::Path;
 use modeldir::{Error, Fault, ModelDir};
 use tensorfile::Error as FileError;
 
-/// Returns what is wrong with the JSON files and templates beside the weights, which load without
-/// them. A file that is not there is no fault.
-pub fn broken_json(model: &ModelDir) -> Vec<Error> {
+/// Returns what is wrong with the files beside the weights, which load without them. A file that is
+/// not there is no fault.
+///
+/// JSON files and templates are read. Of others, such as sentencepiece models, it is only known
+/// that they have bytes and are no Git LFS pointers.
+pub fn broken_beside(model: &ModelDir) -> Vec<Error> {
     let files = model.tokenizer();
     let is_json = |path: &Path| path.extension().is_some_and(|extension| extension == "json");
-    let roles = files.iter().filter(|(_, path)| is_json(path));
-    let mut faults: Vec<Error> = roles.filter_map(|(role, _)| files.read(role).err()).collect();
+    let read = |(role, path)| match is_json(path) {
+        true => files.read(role).err(),
+        false => files.check(role).err(),
+    };
+    let mut faults: Vec<Error> = files.iter().filter_map(read).collect();
     faults.extend(model.config().err());
     faults.extend(model.generation_config().err());
     faults.extend(model.quantization().err());

@@ -82,6 +82,28 @@ fn verify_lists_what_to_fetch_again() {
 }
 
 #[test]
+fn verify_looks_at_every_file_beside_the_weights() {
+    let pointer = modeldir_fixtures::lfs_pointer(b"a sentencepiece model");
+    let cases = [
+        ("tokenizer.model", pointer.as_str(), "Git LFS pointer"),
+        ("merges.txt", "", "empty"),
+        ("vocab.txt", "", "empty"),
+        ("chat_template.jinja", "", "empty"),
+        ("special_tokens_map.json", "<html>", "web page"),
+    ];
+    for (name, text, said) in cases {
+        let folder = copy_of_llama();
+        fs::write(folder.path().join(name), text).unwrap();
+        let output = run("verify", &[folder.path()]);
+        assert_eq!(output.status.code(), Some(1), "{name}: {output:?}");
+        assert_eq!(stdout(&output), format!("fetch again: {name}\n"));
+        let errors = stderr(&output);
+        assert_eq!(errors.matches("error: ").count(), 1, "{errors}");
+        assert!(errors.contains(name) && errors.contains(said), "{errors}");
+    }
+}
+
+#[test]
 fn verify_reads_every_byte_when_asked() {
     let model = modeldir_fixtures::model("t5");
     let output = run("verify", &[model.as_os_str(), "--read".as_ref()]);
@@ -154,8 +176,8 @@ fn output_that_cannot_be_written_is_an_error() {
 const MISSING: &str = "model-00002-of-00004.safetensors";
 const SHORT: &str = "model-00003-of-00004.safetensors";
 
-/// A model with one shard missing and one cut short.
-fn broken_model() -> tempfile::TempDir {
+/// A folder with the files of a shipped model.
+fn copy_of_llama() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for entry in fs::read_dir(modeldir_fixtures::model("llama")).unwrap() {
         let entry = entry.unwrap();
@@ -163,6 +185,12 @@ fn broken_model() -> tempfile::TempDir {
             fs::copy(entry.path(), folder.path().join(entry.file_name())).unwrap();
         }
     }
+    folder
+}
+
+/// A model with one shard missing and one cut short.
+fn broken_model() -> tempfile::TempDir {
+    let folder = copy_of_llama();
     fs::remove_file(folder.path().join(MISSING)).unwrap();
     let short = fs::File::options().write(true).open(folder.path().join(SHORT)).unwrap();
     short.set_len(short.metadata().unwrap().len() - 1).unwrap();
