@@ -213,13 +213,31 @@ fn program(example: &str) -> PathBuf {
     static BUILD: Once = Once::new();
     let this = std::env::current_exe().unwrap();
     let profile = this.parent().and_then(Path::parent).unwrap();
-    let name = format!("{example}{}", std::env::consts::EXE_SUFFIX);
-    let program = profile.join("examples").join(name);
+    let program = |example: &str| {
+        profile.join("examples").join(format!("{example}{}", std::env::consts::EXE_SUFFIX))
+    };
     // `cargo test` builds the examples too, but `cargo test --test run` does not.
-    if !program.exists() {
-        BUILD.call_once(|| build_examples(profile));
+    BUILD.call_once(|| {
+        if !EXAMPLES.iter().all(|(example, _)| is_fresh(&program(example)).unwrap_or(false)) {
+            build_examples(profile);
+        }
+    });
+    program(example)
+}
+
+/// Whether no source of a program is newer than it. Cargo lists them in a file beside it; where a
+/// path in there cannot be followed, nothing is known.
+fn is_fresh(program: &Path) -> std::io::Result<bool> {
+    let modified = |path: &Path| fs::metadata(path)?.modified();
+    let built = modified(program)?;
+    let list = fs::read_to_string(program.with_extension("d"))?;
+    let sources = list.split_once(": ").map_or("", |(_, sources)| sources);
+    for source in sources.split_whitespace() {
+        if modified(Path::new(source))? > built {
+            return Ok(false);
+        }
     }
-    program
+    Ok(!sources.is_empty())
 }
 
 fn build_examples(profile: &Path) {
