@@ -1,15 +1,12 @@
 //! Models in the hub's cache: from a repository and a revision to tensors, by links to blobs.
 
-use std::env;
 use std::path::Path;
-use std::process::Command;
 
 use modeldir::{Error, ModelDir, hub};
 use modeldir_fixtures::{Entry, ShardedModel, Tensor as Made, Tree, sha256_hex, shard_name};
 use tempfile::TempDir;
 
-/// Says that this process is the child whose environment names the cache.
-const CHILD: &str = "MODELDIR_TESTS_CHILD_CACHE";
+use crate::alone::{is_alone, run_alone};
 
 /// Two revisions, by their commits.
 const COMMITS: [&str; 2] =
@@ -104,19 +101,13 @@ fn a_blob_that_was_pruned_is_a_missing_shard() {
 
 #[test]
 fn the_environment_says_where_the_cache_is() {
-    if env::var_os(CHILD).is_some() {
+    if is_alone() {
         assert_loads(&hub::snapshot("org/name", "main").unwrap(), "new");
         let error = hub::snapshot("org/name", "dev").unwrap_err();
         assert!(matches!(error, Error::NoSnapshot { .. }), "{error}");
         return;
     }
     let cache = cache();
-    let output = Command::new(env::current_exe().unwrap())
-        .args(["--exact", "hub::the_environment_says_where_the_cache_is"])
-        .env(CHILD, "1")
-        .env("HF_HUB_CACHE", cache.path())
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+    let this = "hub::the_environment_says_where_the_cache_is";
+    run_alone(this, &[("HF_HUB_CACHE", cache.path().as_os_str())]);
 }

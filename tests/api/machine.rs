@@ -4,24 +4,24 @@ use std::env;
 use std::fs::{self, File};
 use std::panic::resume_unwind;
 use std::path::Path;
-use std::process::Command;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use modeldir::{Error, ModelDir};
+use modeldir::{Error, LoadOptions, ModelDir, OpenOptions};
 use modeldir_fixtures::{ShardedModel, Tensor as Made, file, shard_name};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use tensorfile::{Error as FileError, FileKind, TensorFile};
 
-use crate::loading::written;
+use crate::alone::run_alone;
+use crate::loading::{threads, written};
 
 /// Longer than any of these calls may take, and shorter than anyone would wait.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Names the folder of the model for the child that may open few files.
-const CHILD_MODEL: &str = "MODELDIR_TESTS_CHILD_MODEL";
+/// Names the folder of the model for the process that may open few files.
+const MODEL: &str = "MODELDIR_TESTS_MODEL";
 
 fn tensor(name: &str) -> Made {
     Made::random(name, "U8", &[4096])
@@ -32,23 +32,22 @@ fn one_each(count: usize) -> ShardedModel {
 }
 
 #[test]
-fn three_hundred_shards_load_with_sixty_four_open_files() {
-    if let Some(folder) = env::var_os(CHILD_MODEL) {
+fn three_hundred_shards_load_with_sixty_four_open_files_whatever_the_threads() {
+    if let Some(folder) = env::var_os(MODEL) {
         let limit = Rlimit { current: Some(64), maximum: Some(64) };
         setrlimit(Resource::Nofile, limit).unwrap();
-        let store = ModelDir::open(folder).unwrap().load().unwrap();
-        assert_eq!(store.len(), 300);
-        assert_eq!(store.get("t300").unwrap().bytes(), tensor("t300").data);
+        for threads in [None, threads(128)] {
+            let options = OpenOptions { threads, ..OpenOptions::default() };
+            let plan = ModelDir::open_with(&folder, &options).unwrap().plan();
+            let store = plan.load(&LoadOptions { threads, progress: None }).unwrap();
+            assert_eq!(store.len(), 300);
+            assert_eq!(store.get("t300").unwrap().bytes(), tensor("t300").data);
+        }
         return;
     }
     let folder = written(&one_each(300));
-    let output = Command::new(env::current_exe().unwrap())
-        .args(["--exact", "machine::three_hundred_shards_load_with_sixty_four_open_files"])
-        .env(CHILD_MODEL, folder.path())
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+    let this = "machine::three_hundred_shards_load_with_sixty_four_open_files_whatever_the_threads";
+    run_alone(this, &[(MODEL, folder.path().as_os_str())]);
 }
 
 fn fifo(path: &Path) {
@@ -92,9 +91,7 @@ fn a_fifo_never_blocks() {
     fifo(&shard);
     let error = at_once(move || TensorFile::open(shard).unwrap_err());
     let kind = FileKind::Fifo;
-    assert!(
-        matches!(&error, FileError::NotARegularFile { kind: found, .. } if *found == kind)
-    );
+    assert!(matches!(&error, FileError::NotARegularFile { kind: found, .. } if *found == kind));
     let model = path.clone();
     let error = at_once(move || ModelDir::open(model).unwrap_err().to_string());
     assert!(error.contains(&shard_name(2, 2)) && error.contains("FIFO"), "{error}");
@@ -109,9 +106,7 @@ fn a_fifo_never_blocks() {
 fn devices_are_refused() {
     let error = at_once(|| TensorFile::open("/dev/zero").unwrap_err());
     let kind = FileKind::Device;
-    assert!(
-        matches!(error, FileError::NotARegularFile { kind: found, .. } if found == kind)
-    );
+    assert!(matches!(error, FileError::NotARegularFile { kind: found, .. } if found == kind));
 }
 
 /// Opens two shards, does something to the second, and gives the error of loading, which opens the

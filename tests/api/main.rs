@@ -23,3 +23,5 @@ mod parts;
 mod machine;
 // The case runner itself: a changed expectation fails.
 mod runner;
+// How a test runs in a process of its own.
+mod alone;
