@@ -19,6 +19,8 @@ mod hub;
 mod loading;
 // Parts of tensors in a plan: the same bytes as cutting one file, and few reads.
 mod parts;
+// Spans for `tracing`, and what their fields tell.
+mod spans;
 // What the machine does: few open files, FIFOs, files that change after opening.
 mod machine;
 // The case runner itself: a changed expectation fails.
