@@ -15,7 +15,7 @@ macro_rules! dtypes {
 
         impl Dtype {
             /// Every dtype, in the order of the variants.
-            pub const ALL: [Self; 22] = [$(Self::$variant,)*];
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
             /// The name used in headers, such as `F8_E4M3`.
             #[must_use]
@@ -98,10 +98,11 @@ mod tests {
 
     #[test]
     fn every_name_leads_back_to_its_dtype() {
-        for dtype in Dtype::ALL {
+        for &dtype in Dtype::ALL {
             assert_eq!(Dtype::from_name(dtype.name()), Some(dtype));
         }
         assert_eq!(Dtype::from_name("f32"), None);
+        assert!(Dtype::ALL.is_sorted());
     }
 
     #[test]

@@ -206,7 +206,7 @@ mod tests {
         collect::<f64>(&mut sizes);
         collect::<i64>(&mut sizes);
         collect::<u64>(&mut sizes);
-        for dtype in Dtype::ALL {
+        for &dtype in Dtype::ALL {
             let packed = dtype.bits() < 8;
             assert_eq!(sizes.get(&dtype).copied(), (!packed).then_some(dtype.bits() as usize / 8));
         }

@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn what_is_no_float_of_its_own_is_refused() {
-        for dtype in Dtype::ALL {
+        for &dtype in Dtype::ALL {
             let converts = to_f32(dtype, &[0; 24]).is_ok();
             let named = dtype.name();
             let expected = named.starts_with("F8")

@@ -328,7 +328,7 @@ mod tests {
     #[test]
     fn every_dtype_is_laid_out_as_the_reference_does() {
         let mut tensors = Vec::new();
-        for (fill, dtype) in (0..).zip(Dtype::ALL) {
+        for (fill, &dtype) in (0..).zip(Dtype::ALL) {
             tensors.push(given(&format!("b.{dtype}"), dtype, &[2, 4], fill));
             tensors.push(given(&format!("a.{dtype}"), dtype, &[3, 0], fill));
             if dtype.bits() >= 8 {
