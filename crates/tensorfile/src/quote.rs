@@ -9,8 +9,8 @@ const MAX_CHARS: usize = 120;
 /// Displays text from a file in quotes: escaped, and cut after 120 characters.
 ///
 /// Tensor names, metadata keys and index values are chosen by whoever made the file. Control
-/// characters, terminal escapes and direction marks are written as escapes, so that a name cannot
-/// forge a log line.
+/// characters, terminal escapes and format characters such as direction marks are written as
+/// escapes, so that a name cannot forge a log line.
 ///
 /// ```
 /// use tensorfile::Quoted;
@@ -30,7 +30,7 @@ impl fmt::Display for Quoted<'_> {
     }
 }
 
-/// Displays a path without quotes: control characters and direction marks are escaped.
+/// Displays a path without quotes: control and format characters are escaped, direction marks too.
 ///
 /// ```
 /// use std::path::Path;
@@ -44,8 +44,8 @@ pub struct PathText<'a>(pub &'a Path);
 impl fmt::Display for PathText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for c in self.0.to_string_lossy().chars() {
-            if c.is_control() || is_invisible(c) {
-                write!(f, "{}", c.escape_debug())?;
+            if c.is_control() || is_format(c) {
+                write!(f, "{}", c.escape_default())?;
             } else {
                 fmt::Write::write_char(f, c)?;
             }
@@ -54,9 +54,31 @@ impl fmt::Display for PathText<'_> {
     }
 }
 
-/// Whether a character changes how its neighbours are shown, or is not shown itself.
-const fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+/// Whether a character changes how its neighbours are shown, or is not shown itself: the format
+/// characters of Unicode 16 (category Cf) and the separators of lines and paragraphs.
+const fn is_format(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ad}'
+            | '\u{600}'..='\u{605}'
+            | '\u{61c}'
+            | '\u{6dd}'
+            | '\u{70f}'
+            | '\u{890}'..='\u{891}'
+            | '\u{8e2}'
+            | '\u{180e}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{110bd}'
+            | '\u{110cd}'
+            | '\u{13430}'..='\u{1343f}'
+            | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e007f}'
+    )
 }
 
 #[cfg(test)]
@@ -72,6 +94,26 @@ mod tests {
     #[test]
     fn escapes_direction_marks_and_quotes() {
         assert_eq!(Quoted("a\u{202e}b\"").to_string(), "\"a\\u{202e}b\\\"\"");
+    }
+
+    #[test]
+    fn format_characters_are_escaped_everywhere() {
+        // One of each range of category Cf, and its ends where they differ.
+        let format = "\u{ad}\u{600}\u{605}\u{61c}\u{6dd}\u{70f}\u{890}\u{891}\u{8e2}\u{180e}\u{200b}\u{200f}\
+            \u{2028}\u{202a}\u{202e}\u{2060}\u{2064}\u{2066}\u{206f}\u{feff}\u{fff9}\u{fffb}\u{110bd}\u{110cd}\
+            \u{13430}\u{1343f}\u{1bca0}\u{1bca3}\u{1d173}\u{1d17a}\u{e0001}\u{e0020}\u{e007f}";
+        for c in format.chars() {
+            let (text, escape) = (format!("a{c}b"), format!("a\\u{{{:x}}}b", u32::from(c)));
+            assert_eq!(PathText(Path::new(&text)).to_string(), escape);
+            assert_eq!(Quoted(&text).to_string(), format!("\"{escape}\""));
+        }
+    }
+
+    #[test]
+    fn letters_and_marks_of_any_script_stay() {
+        for text in ["e\u{301}", "हिन्दी", "עברית", "العربية", "👍🏽"] {
+            assert_eq!(PathText(Path::new(text)).to_string(), text);
+        }
     }
 
     #[test]
