@@ -34,8 +34,7 @@ fn main() -> ExitCode {
         let store = plan.load(&LoadOptions::default())?;
 
         // The file appears whole under its name, or not at all.
-        let mut writer = Writer::new();
-        writer.metadata("format", "pt");
+        let mut writer = Writer::new().with_metadata("format", "pt");
         for (_, tensor) in store.iter() {
             writer.add_tensor(tensor)?;
         }

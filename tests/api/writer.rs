@@ -53,7 +53,7 @@ proptest! {
     ) {
         let mut writer = writer_of(&tensors);
         if let Some((key, value)) = &metadata {
-            writer.metadata(key, value);
+            writer = writer.with_metadata(key, value);
         }
         let written = writer.to_bytes().unwrap();
         // One entry at most: the reference writes more of them in the order of a hash map.

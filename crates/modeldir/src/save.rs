@@ -201,8 +201,7 @@ fn write_shards(
 ) -> Result<()> {
     for shard in shards {
         let path = dir.join(&shard.file);
-        let mut writer = Writer::new();
-        writer.metadata(FORMAT, &metadata.format);
+        let mut writer = Writer::new().with_metadata(FORMAT, &metadata.format);
         if shards.len() == 1 {
             writer.extend_metadata(metadata.entries.clone());
         }

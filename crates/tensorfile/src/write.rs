@@ -22,8 +22,7 @@ use crate::{Dtype, Error, Result, Tensor};
 /// ```
 /// use tensorfile::{Dtype, Writer};
 ///
-/// let mut writer = Writer::new();
-/// writer.metadata("format", "pt");
+/// let mut writer = Writer::new().with_metadata("format", "pt");
 /// writer.add("bias", Dtype::U8, &[3], b"abc")?;
 /// let bytes = writer.to_bytes()?;
 /// assert!(bytes.ends_with(b"abc"));
@@ -73,21 +72,23 @@ impl<'a> Writer<'a> {
         Self { options, ..Self::default() }
     }
 
-    /// Sets one entry of the metadata; entries are written in the order of their keys.
-    pub fn metadata(&mut self, key: impl Into<String>, value: impl Into<String>) -> &mut Self {
+    /// The same writer with one more entry of metadata, or another value for the key.
+    ///
+    /// Entries are written in the order of their keys.
+    #[must_use]
+    pub fn with_metadata(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.metadata.get_or_insert_default().insert(key.into(), value.into());
         self
     }
 
-    /// Sets these entries of the metadata; from no entries, empty metadata is written.
-    pub fn extend_metadata<K, V>(&mut self, entries: impl IntoIterator<Item = (K, V)>) -> &mut Self
+    /// Adds these entries to the metadata; from no entries, empty metadata is written.
+    pub fn extend_metadata<K, V>(&mut self, entries: impl IntoIterator<Item = (K, V)>)
     where
         K: Into<String>,
         V: Into<String>,
     {
         let entries = entries.into_iter().map(|(key, value)| (key.into(), value.into()));
         self.metadata.get_or_insert_default().extend(entries);
-        self
     }
 
     /// Adds a tensor; its bytes are as they shall be in the file, little-endian and row-major.
@@ -381,8 +382,8 @@ mod tests {
 
     #[test]
     fn metadata_is_sorted_by_key() {
-        let mut writer = Writer::new();
-        writer.metadata("b", "2").metadata("a", "1").metadata("b", "3");
+        let writer = Writer::new().with_metadata("b", "2").with_metadata("a", "1");
+        let writer = writer.with_metadata("b", "3");
         let bytes = writer.to_bytes().unwrap();
         assert_eq!(&bytes[8..], br#"{"__metadata__":{"a":"1","b":"3"}}      "#);
     }
