@@ -53,12 +53,6 @@ impl Buffer {
         let len = map.len();
         Self(Arc::new(Backing { memory: Memory::File(map), start: 0, len }))
     }
-
-    /// Whether the bytes are those of a mapped file: not copied, and read when first touched.
-    #[must_use]
-    pub fn is_mapped(&self) -> bool {
-        matches!(self.0.memory, Memory::File(_))
-    }
 }
 
 impl Deref for Buffer {

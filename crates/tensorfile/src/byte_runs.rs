@@ -15,7 +15,6 @@ pub struct ByteRuns {
     byte_len: usize,
     num_runs: usize,
     span: Range<usize>,
-    uniform_run_len: Option<usize>,
     /// Bits of one element; below, everything is counted in elements.
     bits: usize,
     /// The dimensions outside of the runs.
@@ -49,13 +48,8 @@ impl ByteRuns {
         let byte_len = num_rows * inner.len() * inner.stride * bits / 8;
         let num_merges = num_merges(num_rows, &outer, &inner);
         let num_runs = num_rows * inner.ranges.len() - num_merges;
-        let uniform_run_len = match inner.uniform_range_len() {
-            _ if num_runs == 1 => Some(byte_len),
-            Some(len) if num_merges == 0 => Some(len * inner.stride * bits / 8),
-            _ => None,
-        };
         let span = span(&outer, &inner, bits);
-        Self { shape, byte_len, num_runs, span, uniform_run_len, bits, outer, inner }
+        Self { shape, byte_len, num_runs, span, bits, outer, inner }
     }
 
     /// The extents of the selected part.
@@ -74,12 +68,6 @@ impl ByteRuns {
     #[must_use]
     pub const fn num_runs(&self) -> usize {
         self.num_runs
-    }
-
-    /// The length of every run in bytes, if all are known to be of one length.
-    #[must_use]
-    pub const fn uniform_run_len(&self) -> Option<usize> {
-        self.uniform_run_len
     }
 
     /// The smallest range of bytes that holds all runs; `0..0` if there are none.
@@ -138,11 +126,6 @@ impl Dimension {
         let start = self.ranges.iter().map(|range| range.start).min()?;
         let end = self.ranges.iter().map(|range| range.end).max()?;
         Some(start..end)
-    }
-
-    fn uniform_range_len(&self) -> Option<usize> {
-        let len = self.ranges.first()?.len();
-        self.ranges.iter().all(|range| range.len() == len).then_some(len)
     }
 }
 

@@ -302,7 +302,6 @@ mod tests {
         let columns = Selection::all().with_range(1, 2..4);
         let lowered = lower(&columns, Dtype::F32, &[1_000_000, 8]).unwrap();
         assert_eq!((lowered.num_runs(), lowered.byte_len()), (1_000_000, 8_000_000));
-        assert_eq!(lowered.uniform_run_len(), Some(8));
         assert_eq!(lowered.span(), 8..32_000_000 - 16);
         assert_eq!(
             (lowered.iter().len(), lowered.iter().last()),
@@ -469,9 +468,6 @@ mod tests {
             let start = expected.iter().map(|run| run.start).min().unwrap_or(0);
             let end = expected.iter().map(|run| run.end).max().unwrap_or(0);
             prop_assert_eq!(found.span(), start..end);
-            if let Some(len) = found.uniform_run_len() {
-                prop_assert!(expected.iter().all(|run| run.len() == len));
-            }
         }
     }
 }
