@@ -48,7 +48,7 @@ fn main() -> ExitCode {
                 return Err(format!("{}: {} differs", PathText(&to), shown(name)).into());
             }
         }
-        let (tensors, size) = (counted(store.len(), "tensor"), bytes(saved.source().byte_len()));
+        let (tensors, size) = (counted(store.len(), "tensor"), bytes(saved.source().opened_len()));
         let to = if is_kept { PathText(&to).to_string() } else { "a temporary file".into() };
         writeln!(out, "{to}: {tensors}, {size}, read back and equal")?;
         Ok(())

@@ -23,7 +23,7 @@ pub(crate) const DEFAULT_MAX_BYTES: u64 = 64 << 20;
 /// `option` is the field of `OpenOptions` that raises the limit. Never blocks on a FIFO.
 pub(crate) fn read_text(path: &Path, max: u64, option: &'static str) -> Result<String> {
     let file = SourceFile::open(path)?;
-    let byte_len = file.byte_len();
+    let byte_len = file.opened_len();
     if byte_len > max {
         return Err(Error::JsonTooLarge { path: path.to_owned(), byte_len, max, option });
     }
@@ -72,7 +72,7 @@ pub(crate) fn notes_of(path: &Path, notes: Vec<String>) -> Vec<String> {
 pub(crate) fn check_is_there(path: &Path) -> Result<()> {
     let file = SourceFile::open(path)?;
     let mut first = [0; 512];
-    let len = usize::try_from(file.byte_len()).unwrap_or(usize::MAX).min(first.len());
+    let len = usize::try_from(file.opened_len()).unwrap_or(usize::MAX).min(first.len());
     let first = &mut first[..len];
     file.read_exact_at(first, 0)?;
     refuse_other(path, first)
@@ -95,11 +95,11 @@ fn refuse_other(path: &Path, first: &[u8]) -> Result<()> {
 /// memory for them.
 fn read_bytes(path: &Path, file: &SourceFile) -> Result<Vec<u8>> {
     let no_memory = |byte_len| tensorfile::Error::OutOfMemory { path: path.to_owned(), byte_len };
-    let len = usize::try_from(file.byte_len()).map_err(|_| no_memory(usize::MAX))?;
+    let len = usize::try_from(file.opened_len()).map_err(|_| no_memory(usize::MAX))?;
     let mut bytes = Vec::new();
     bytes.try_reserve_exact(len).map_err(|_| no_memory(len))?;
     // This way nobody writes zeros first, which takes as long as the reading.
-    let read = file.file().take(file.byte_len()).read_to_end(&mut bytes);
+    let read = file.file().take(file.opened_len()).read_to_end(&mut bytes);
     if !matches!(read, Ok(read) if read == len) {
         bytes.resize(len, 0);
         file.read_exact_at(&mut bytes, 0)?;

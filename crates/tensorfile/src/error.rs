@@ -32,19 +32,14 @@ pub enum Error {
     #[error("{}: is a {kind}, not a regular file", PathText(path))]
     NotARegularFile { path: PathBuf, kind: FileKind },
     /// The file was changed, shortened or replaced after it was opened. The tensor is the first one
-    /// that a shorter file no longer holds whole.
+    /// that a shorter file no longer holds whole. Times are nanoseconds since 1970.
     #[error(
-        "{}: {}changed since it was opened: {what} was {before}, is {after}",
+        "{}: {}changed since it was opened: {}",
         PathText(path),
-        OfTensor(tensor)
+        OfTensor(tensor),
+        Change(*what, *before, *after)
     )]
-    Changed {
-        path: PathBuf,
-        tensor: Option<Box<str>>,
-        what: &'static str,
-        before: i128,
-        after: i128,
-    },
+    Changed { path: PathBuf, tensor: Option<Box<str>>, what: FileFact, before: i128, after: i128 },
     /// The operating system could not read bytes that are there.
     #[error("{}: {}cannot read bytes {start}..{end}", PathText(path), OfTensor(tensor))]
     Read { path: PathBuf, tensor: Option<Box<str>>, start: u64, end: u64, source: Arc<io::Error> },
@@ -251,13 +246,21 @@ pub enum Error {
     /// The memory for a copy of a tensor could not be had.
     #[error("tensor {}: no memory for a copy of {byte_len} bytes", Quoted(tensor))]
     TensorOutOfMemory { tensor: Box<str>, byte_len: usize },
-    /// Dtype, shape and bytes of a tensor in memory disagree.
+    /// Dtype, shape and bytes of a tensor in memory disagree; what is needed is none where there is
+    /// no such length.
     #[error(
-        "tensor {}: {found} bytes given, shape {} of {dtype} needs {needed}",
+        "tensor {}: {found} bytes given, shape {} of {dtype} needs {}",
         Quoted(tensor),
-        Shape(shape)
+        Shape(shape),
+        Needed(*needed)
     )]
-    ByteLen { tensor: Box<str>, dtype: Dtype, shape: Box<[usize]>, found: usize, needed: Needed },
+    ByteLen {
+        tensor: Box<str>,
+        dtype: Dtype,
+        shape: Box<[usize]>,
+        found: usize,
+        needed: Option<usize>,
+    },
 
     // -- Writing.
     /// `__metadata__` is the header's own key and cannot name a tensor.
@@ -284,6 +287,42 @@ impl Error {
             *tensor = Some(name.into());
         }
         self
+    }
+}
+
+/// What a file is recognised by, and its state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FileFact {
+    /// The device that the file is on.
+    Device,
+    /// The number of the file on its device.
+    Inode,
+    /// The length in bytes.
+    ByteLen,
+    /// When its bytes were last written, as any program may set it.
+    Modified,
+    /// When its bytes, permissions or names were last changed, as the system keeps it.
+    Changed,
+}
+
+/// Displays how a fact was and is: numbers as they are, times by which is later.
+struct Change(FileFact, i128, i128);
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(what, before, after) = self;
+        let now = if after < before { "an earlier" } else { "a later" };
+        match what {
+            FileFact::Device => write!(f, "device was {before}, is {after}"),
+            FileFact::Inode => write!(
+                f,
+                "inode was {before}, is {after} (another file took its name, or the file system has no stable inode numbers)"
+            ),
+            FileFact::ByteLen => write!(f, "length was {before}, is {after}"),
+            FileFact::Modified => write!(f, "last written at {now} time"),
+            FileFact::Changed => write!(f, "bytes, permissions or name changed at {now} time"),
+        }
     }
 }
 
@@ -358,9 +397,8 @@ impl fmt::Display for Lookalike {
     }
 }
 
-/// The byte length that a dtype and a shape need, if there is one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Needed(pub Option<usize>);
+/// Displays the byte length that a dtype and a shape need, if there is one.
+struct Needed(Option<usize>);
 
 impl fmt::Display for Needed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -410,11 +448,28 @@ impl fmt::Display for Similar<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Error, Shape};
+    use super::{Change, Error, FileFact, Shape};
 
     #[test]
     fn an_error_is_small_enough_to_return_by_value() {
         assert!(size_of::<Error>() <= 128, "{}", size_of::<Error>());
+    }
+
+    #[test]
+    fn changes_show_numbers_but_no_nanoseconds() {
+        let cases = [
+            (FileFact::Device, "device was 1, is 2"),
+            (FileFact::ByteLen, "length was 1, is 2"),
+            (FileFact::Modified, "last written at a later time"),
+            (FileFact::Changed, "bytes, permissions or name changed at a later time"),
+        ];
+        for (what, shown) in cases {
+            assert_eq!(Change(what, 1, 2).to_string(), shown);
+        }
+        let earlier = Change(FileFact::Modified, 2, 1).to_string();
+        assert_eq!(earlier, "last written at an earlier time");
+        let inode = Change(FileFact::Inode, 1, 2).to_string();
+        assert!(inode.starts_with("inode was 1, is 2 (") && inode.contains("stable inode numbers"));
     }
 
     #[test]

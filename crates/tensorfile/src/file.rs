@@ -57,7 +57,7 @@ impl TensorFile<SourceFile> {
     /// As [`open`](Self::open).
     pub fn open_with(path: impl AsRef<Path>, options: &HeaderOptions) -> Result<Self> {
         let source = SourceFile::open(path)?;
-        let header = read_header(source.path(), &source, source.byte_len(), options)?;
+        let header = read_header(source.path(), &source, source.opened_len(), options)?;
         Ok(Self { path: source.path().into(), source, header: Arc::new(header) })
     }
 }
@@ -219,14 +219,17 @@ impl<R: ReadAt> TensorFile<R> {
     }
 
     /// Fails if the source has changed, with the first tensor that a shorter file lost.
-    pub(crate) fn check_unchanged(&self) -> Result<()> {
-        self.source.check_unchanged().map_err(|error| {
-            let byte_len = self.source.byte_len().unwrap_or(u64::MAX);
-            match self.header.first_beyond(byte_len) {
-                Some(lost) => error.with_tensor(lost.name()),
-                None => error,
-            }
-        })
+    fn check_unchanged(&self) -> Result<()> {
+        self.source.check_unchanged().map_err(|error| self.with_lost_tensor(error))
+    }
+
+    /// The error with the first tensor that the source, if it is shorter now, has lost.
+    pub(crate) fn with_lost_tensor(&self, error: Error) -> Error {
+        let byte_len = self.source.byte_len().unwrap_or(u64::MAX);
+        match self.header.first_beyond(byte_len) {
+            Some(lost) => error.with_tensor(lost.name()),
+            None => error,
+        }
     }
 
     /// Fills `bytes` with those of the tensor from `start` on.

@@ -69,7 +69,7 @@ pub use buffer::{Buffer, BufferMut};
 pub use byte_runs::ByteRuns;
 pub use dtype::Dtype;
 pub use element::Element;
-pub use error::{Error, FileKind, Lookalike, Needed, Result};
+pub use error::{Error, FileFact, FileKind, Lookalike, Result};
 pub use file::TensorFile;
 pub use header::{Header, HeaderOptions, TensorInfo, TrailingBytes};
 pub use lookalike::LfsPointer;
@@ -77,6 +77,7 @@ pub use quote::{PathText, Quoted};
 pub use read_at::ReadAt;
 pub use rows::Rows;
 pub use selection::Selection;
+#[doc(hidden)] // Not of this format: it is here for `modeldir`, which answers in the same way.
 pub use similar::similar_names;
 pub use source::{Identity, SourceFile};
 pub use tensor::{Tensor, TensorView};

@@ -40,9 +40,8 @@ impl TensorFile<SourceFile> {
     /// harmless.
     pub unsafe fn map(&self) -> Result<TensorFile<Buffer>> {
         // SAFETY: what our caller vouches for is what is asked for.
-        let buffer = unsafe { map_file(self.source().file(), self.path()) }?;
-        // The length of the file at opening, within which all tensors are, is that of the mapping.
-        self.check_unchanged()?;
+        let buffer =
+            unsafe { self.source().map() }.map_err(|error| self.with_lost_tensor(error))?;
         Ok(TensorFile::from_parts(self.path().into(), buffer, self.shared_header()))
     }
 }
@@ -50,7 +49,7 @@ impl TensorFile<SourceFile> {
 /// The whole file as a shared, read-only mapping; `path` is for errors only.
 ///
 /// Costs one system call; bytes are read when they are first touched. The length is that of the
-/// file now, so the caller compares it with what it knows of the file.
+/// file now; [`SourceFile::map`] compares it with the length at opening.
 ///
 /// # Errors
 ///
@@ -62,7 +61,7 @@ impl TensorFile<SourceFile> {
 /// behind a shared reference, which is undefined behaviour. No process may shorten it: touching
 /// a byte past the new end raises SIGBUS, which by default kills the process. The same happens
 /// when the medium fails. Replacing the file by a rename is harmless: the mapping keeps the old one.
-pub(crate) unsafe fn map_file(file: &File, path: &Path) -> Result<Buffer> {
+unsafe fn map_file(file: &File, path: &Path) -> Result<Buffer> {
     let io_error = |source| Error::Io {
         path: path.to_owned(),
         action: "map the file into memory",
@@ -80,11 +79,13 @@ pub(crate) unsafe fn map_file(file: &File, path: &Path) -> Result<Buffer> {
 impl SourceFile {
     /// The whole file as a mapping, which lives on when the file is closed.
     ///
-    /// Nothing is read: bytes come when they are first touched.
+    /// Nothing is read: bytes come when they are first touched. The mapping is as long as the file
+    /// was when it was opened.
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] if the operating system refuses.
+    /// [`Error::Io`] if the operating system refuses, [`Error::Changed`] if the file has changed
+    /// since it was opened.
     ///
     /// # Safety
     ///
@@ -93,14 +94,17 @@ impl SourceFile {
     /// new end raises SIGBUS, which by default kills the process, and so does a medium that fails.
     pub unsafe fn map(&self) -> Result<Buffer> {
         // SAFETY: our caller vouches for the same.
-        unsafe { map_file(self.file(), self.path()) }
+        let buffer = unsafe { map_file(self.file(), self.path()) }?;
+        // Now the length of the mapping is the one that offsets were checked against.
+        self.check_unchanged()?;
+        Ok(buffer)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::map_file;
-    use crate::{Dtype, Tensor, Writer};
+    use crate::{Dtype, Error, SourceFile, Tensor, Writer};
     use std::io::Write;
     use std::path::Path;
 
@@ -115,13 +119,26 @@ mod tests {
     fn maps_the_whole_file_and_outlives_its_name() {
         let buffer = map(b"some bytes");
         assert_eq!(&buffer[..], b"some bytes");
-        assert!(buffer.is_mapped());
         assert_eq!(format!("{buffer:?}"), "Buffer { kind: file map, byte_len: 10 }");
     }
 
     #[test]
     fn an_empty_file_gives_an_empty_buffer() {
         assert!(map(b"").is_empty());
+    }
+
+    #[test]
+    fn a_file_of_another_length_is_not_mapped() {
+        let folder = tempfile::tempdir().unwrap();
+        for len in [0, 9, 11] {
+            let path = folder.path().join("x");
+            std::fs::write(&path, b"some bytes").unwrap();
+            let source = SourceFile::open(&path).unwrap();
+            std::fs::File::options().write(true).open(&path).unwrap().set_len(len).unwrap();
+            // SAFETY: nothing touches the file any more.
+            let error = unsafe { source.map() }.unwrap_err();
+            assert!(matches!(error, Error::Changed { before: 10, .. }), "{error}");
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::{Error, FileKind, ReadAt, Result};
+use crate::{Error, FileFact, FileKind, ReadAt, Result};
 
 /// A regular file, open for positioned reads, and which file it was when it was opened.
 ///
@@ -20,7 +20,7 @@ use crate::{Error, FileKind, ReadAt, Result};
 /// let source = SourceFile::open(&path)?;
 /// let mut two = [0; 2];
 /// source.read_exact_at(&mut two, 6)?;
-/// assert_eq!((source.byte_len(), &two), (8, b"78"));
+/// assert_eq!((source.opened_len(), &two), (8, b"78"));
 ///
 /// let folder = SourceFile::open(dir.path());
 /// assert!(matches!(folder, Err(Error::NotARegularFile { kind: FileKind::Directory, .. })));
@@ -56,9 +56,9 @@ impl SourceFile {
         &self.path
     }
 
-    /// The length of the file in bytes when it was opened.
+    /// The length of the file in bytes when it was opened; [`ReadAt::byte_len`] is the one now.
     #[must_use]
-    pub fn byte_len(&self) -> u64 {
+    pub fn opened_len(&self) -> u64 {
         self.identity.byte_len
     }
 
@@ -74,7 +74,8 @@ impl SourceFile {
         &self.file
     }
 
-    /// Fills `buf` with the bytes from `offset` on.
+    /// Fills `buf` with the bytes from `offset` on, as [`ReadAt::read_exact_at`], but with an error
+    /// that names the file.
     ///
     /// # Errors
     ///
@@ -87,8 +88,17 @@ impl SourceFile {
 
     /// Succeeds unless the file was written to or shortened since it was opened.
     ///
-    /// It looks at the length and the time of the last write. A file that was replaced under its
-    /// name, or removed, or whose permissions were changed, is still the file that was opened.
+    /// It looks at the length, the time of the last write and the time of the last change. The
+    /// last one no program can set, so that a write is noticed even if the time of the last write
+    /// is put back. It does not count where the number of the file's names has changed as well: a
+    /// file that was replaced under its name by a rename, or removed, or given another name by a
+    /// hard link, is still the file that was opened.
+    ///
+    /// Not noticed: a write whose traces a program put back, if the file also lost or gained a
+    /// name; a write within the tick of the file system's clock in which the file was opened; a
+    /// write through a mapping, until the system sets the times; whatever a file system does that
+    /// keeps no such times. Refused though no byte changed: new permissions or another owner, the
+    /// file itself moved to another name, the time of its last write set.
     ///
     /// # Errors
     ///
@@ -101,6 +111,11 @@ impl SourceFile {
 
     /// Succeeds if this is the file that had this identity, and nobody has written to it since.
     ///
+    /// That is told from the device and the inode, and from what
+    /// [`check_unchanged`](Self::check_unchanged) looks at. A file system that numbers its inodes
+    /// anew each time a file is opened is refused, and the error says so; where there are no
+    /// inodes at all, length and time of last write decide.
+    ///
     /// # Errors
     ///
     /// Fails with [`Error::Changed`].
@@ -108,9 +123,11 @@ impl SourceFile {
         self.compare(before, &self.identity)
     }
 
-    /// Compares all but the time of change, which a new link or new permissions set as well.
     fn compare(&self, before: &Identity, after: &Identity) -> Result<()> {
-        let mut both = before.facts().into_iter().zip(after.facts());
+        let both = before.facts().into_iter().zip(after.facts());
+        // A new or lost name sets the time of change without a write.
+        let same_names = before.num_names == after.num_names;
+        let mut both = both.filter(|((what, _), _)| same_names || *what != FileFact::Changed);
         match both.find(|(before, after)| before != after) {
             None => Ok(()),
             Some(((what, before), (_, after))) => {
@@ -134,7 +151,8 @@ impl ReadAt for SourceFile {
     }
 }
 
-/// Which file it was and in which state: device, inode, length, times of last write and change.
+/// Which file it was and in which state: device, inode, length, times of last write and change,
+/// number of names.
 ///
 /// Two equal identities of one machine mean the same bytes, as far as the file system tells. Where
 /// there are no inodes the numbers are 0 and only length and time of last write are told apart.
@@ -145,6 +163,7 @@ pub struct Identity {
     byte_len: u64,
     modified_ns: i128,
     changed_ns: i128,
+    num_names: u64,
 }
 
 impl Identity {
@@ -155,12 +174,13 @@ impl Identity {
     }
 
     /// What must stay for the bytes to be the same.
-    fn facts(&self) -> [(&'static str, i128); 4] {
+    fn facts(&self) -> [(FileFact, i128); 5] {
         [
-            ("device", self.device.into()),
-            ("inode", self.inode.into()),
-            ("length", self.byte_len.into()),
-            ("time of last write", self.modified_ns),
+            (FileFact::Device, self.device.into()),
+            (FileFact::Inode, self.inode.into()),
+            (FileFact::ByteLen, self.byte_len.into()),
+            (FileFact::Modified, self.modified_ns),
+            (FileFact::Changed, self.changed_ns),
         ]
     }
 
@@ -174,6 +194,7 @@ impl Identity {
             byte_len: metadata.len(),
             modified_ns: in_ns(metadata.mtime(), metadata.mtime_nsec()),
             changed_ns: in_ns(metadata.ctime(), metadata.ctime_nsec()),
+            num_names: metadata.nlink(),
         }
     }
 
@@ -188,6 +209,7 @@ impl Identity {
             byte_len: metadata.len(),
             modified_ns: modified_ns.unwrap_or_default(),
             changed_ns: 0,
+            num_names: 0,
         }
     }
 }
@@ -276,7 +298,7 @@ mod tests {
     use std::path::Path;
 
     use super::SourceFile;
-    use crate::{Error, FileKind, ReadAt};
+    use crate::{Error, FileFact, FileKind, ReadAt};
 
     fn sample(dir: &Path) -> std::path::PathBuf {
         let path = dir.join("sample");
@@ -297,7 +319,7 @@ mod tests {
             matches!(error, Error::ReadPastEnd { start: 50, end: 100, byte_len: 60, .. }),
             "{error:?}"
         );
-        assert_eq!((source.byte_len(), ReadAt::byte_len(&source).unwrap()), (100, 60));
+        assert_eq!((source.opened_len(), source.byte_len().unwrap()), (100, 60));
         let error = source.check_unchanged().unwrap_err();
         assert!(matches!(error, Error::Changed { before: 100, after: 60, .. }), "{error:?}");
     }
@@ -310,8 +332,72 @@ mod tests {
         let file = fs::File::options().write(true).open(&path).unwrap();
         file.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
         let error = ReadAt::check_unchanged(&source).unwrap_err();
-        assert!(matches!(error, Error::Changed { what: "time of last write", after: 0, .. }));
+        assert!(matches!(error, Error::Changed { what: FileFact::Modified, after: 0, .. }));
         assert_ne!(SourceFile::open(&path).unwrap().identity(), source.identity());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_rewrite_that_puts_the_time_back_has_changed_the_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = sample(dir.path());
+        let source = SourceFile::open(&path).unwrap();
+        let modified = source.file().metadata().unwrap().modified().unwrap();
+        // The clock of a file system ticks some hundred times a second.
+        while source.check_unchanged().is_ok() {
+            fs::write(&path, [8; 100]).unwrap();
+            let file = fs::File::options().write(true).open(&path).unwrap();
+            file.set_modified(modified).unwrap();
+        }
+        let again = SourceFile::open(&path).unwrap();
+        for error in [source.check_unchanged(), again.check_same(&source.identity())] {
+            let what_changed = matches!(error, Err(Error::Changed { what: FileFact::Changed, .. }));
+            assert!(what_changed, "{error:?}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn names_may_come_and_go() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = sample(dir.path());
+        let source = SourceFile::open(&path).unwrap();
+        let time_of_change = || {
+            let metadata = source.file().metadata().unwrap();
+            std::os::unix::fs::MetadataExt::ctime_nsec(&metadata)
+        };
+        let (before, other) = (time_of_change(), dir.path().join("other"));
+        fs::hard_link(&path, &other).unwrap();
+        // As above, until the time of change is another.
+        while time_of_change() == before {
+            fs::remove_file(&other).unwrap();
+            fs::hard_link(&path, &other).unwrap();
+        }
+        source.check_unchanged().unwrap();
+        SourceFile::open(&other).unwrap().check_same(&source.identity()).unwrap();
+        fs::remove_file(&path).unwrap();
+        fs::remove_file(&other).unwrap();
+        source.check_unchanged().unwrap();
+    }
+
+    #[test]
+    fn another_file_is_not_the_same() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = sample(dir.path());
+        let source = SourceFile::open(&path).unwrap();
+        let modified = source.file().metadata().unwrap().modified().unwrap();
+        let other = dir.path().join("other");
+        fs::write(&other, [7; 100]).unwrap();
+        let file = fs::File::options().write(true).open(&other).unwrap();
+        file.set_modified(modified).unwrap();
+        fs::rename(&other, &path).unwrap();
+        let again = SourceFile::open(&path).unwrap();
+        #[cfg(unix)]
+        {
+            let error = again.check_same(&source.identity()).unwrap_err();
+            assert!(matches!(error, Error::Changed { what: FileFact::Inode, .. }), "{error:?}");
+        }
+        again.check_same(&again.identity()).unwrap();
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::element::{self, ByteOrder, Element};
 use crate::to_f32::to_f32;
-use crate::{Buffer, Dtype, Error, Needed, Result};
+use crate::{Buffer, Dtype, Error, Result};
 
 /// A tensor that shares the buffer its bytes are in.
 ///
@@ -270,7 +270,7 @@ pub(crate) fn check_byte_len(
 }
 
 fn byte_len_error(tensor: &str, dtype: Dtype, shape: &[usize], found: usize) -> Error {
-    let needed = Needed(byte_len_of(dtype, shape));
+    let needed = byte_len_of(dtype, shape);
     Error::ByteLen { tensor: tensor.into(), dtype, shape: shape.into(), found, needed }
 }
 
