@@ -5,8 +5,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::format::PREFIX_LEN;
 use crate::gather::gather;
-use crate::header::PREFIX_LEN;
 use crate::lookalike::{self, SNIFF_LEN};
 use crate::source::{io_error, read_error};
 use crate::{Buffer, BufferMut, Error, Header, HeaderOptions, ReadAt, Result, Selection};

@@ -12,10 +12,8 @@ use std::path::Path;
 
 pub use tensor_info::TensorInfo;
 
+use crate::format::{MAX_HEADER_BYTES, PREFIX_LEN};
 use crate::{Error, Result, lookalike};
-
-/// Bytes before the JSON: its length, as a little-endian integer.
-pub(crate) const PREFIX_LEN: usize = 8;
 
 /// What a file says that it holds: its tensors and its metadata, checked against its length.
 ///
@@ -58,7 +56,7 @@ pub struct HeaderOptions {
 
 impl Default for HeaderOptions {
     fn default() -> Self {
-        Self { max_header_bytes: 100_000_000, trailing_bytes: TrailingBytes::Refuse }
+        Self { max_header_bytes: MAX_HEADER_BYTES, trailing_bytes: TrailingBytes::Refuse }
     }
 }
 

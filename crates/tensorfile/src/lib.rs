@@ -41,6 +41,10 @@ mod read_at;
 mod rows;
 mod source;
 
+// What the format fixes, and what follows from a shape.
+mod format;
+mod shape;
+
 // The tensors: their elements, their memory, parts of them.
 mod buffer;
 mod byte_runs;

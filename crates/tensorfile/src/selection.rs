@@ -7,7 +7,7 @@ use std::path::Path;
 use std::slice;
 
 use crate::byte_runs::{ByteRuns, Dimension};
-use crate::{Dtype, Error, Result, TensorInfo};
+use crate::{Dtype, Error, Result, TensorInfo, shape};
 
 /// A part of a tensor: of each dimension everything, or an ordered list of ranges.
 ///
@@ -181,9 +181,7 @@ impl Target<'_> {
 
     /// The bits of as many elements as this shape has.
     fn num_bits(&self, shape: &[usize]) -> Result<usize> {
-        let num_elements = shape.iter().try_fold(1, |n: usize, len| n.checked_mul(*len));
-        let num_bits = num_elements.and_then(|n| n.checked_mul(self.bits()));
-        num_bits.ok_or_else(|| self.overflow())
+        shape::num_bits(self.dtype, shape).ok_or_else(|| self.overflow())
     }
 
     fn check_rank(&self, selection: &Selection) -> Result<()> {

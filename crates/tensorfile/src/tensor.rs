@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::element::{self, ByteOrder, Element};
 use crate::to_f32::to_f32;
-use crate::{Buffer, Dtype, Error, Result};
+use crate::{Buffer, Dtype, Error, Result, shape};
 
 /// A tensor that shares the buffer its bytes are in.
 ///
@@ -182,7 +182,8 @@ impl<'a> TensorView<'a> {
     /// The number of elements.
     #[must_use]
     pub fn num_elements(&self) -> usize {
-        self.shape.iter().product()
+        // `new` found the product of the bytes to fit.
+        shape::num_elements(self.shape).unwrap_or(usize::MAX)
     }
 
     /// The number of bytes.
@@ -250,12 +251,6 @@ impl fmt::Debug for TensorView<'_> {
     }
 }
 
-/// The bytes of a tensor of this dtype and shape, or `None` where there is no such number.
-pub(crate) fn byte_len_of(dtype: Dtype, shape: &[usize]) -> Option<usize> {
-    let num_elements = shape.iter().try_fold(1, |product: usize, len| product.checked_mul(*len));
-    dtype.byte_len(num_elements?)
-}
-
 /// Refuses a number of bytes other than the one that dtype and shape need.
 pub(crate) fn check_byte_len(
     tensor: &str,
@@ -263,14 +258,14 @@ pub(crate) fn check_byte_len(
     shape: &[usize],
     found: usize,
 ) -> Result<()> {
-    if byte_len_of(dtype, shape) == Some(found) {
+    if shape::byte_len(dtype, shape) == Some(found) {
         return Ok(());
     }
     Err(byte_len_error(tensor, dtype, shape, found))
 }
 
 fn byte_len_error(tensor: &str, dtype: Dtype, shape: &[usize], found: usize) -> Error {
-    let needed = byte_len_of(dtype, shape);
+    let needed = shape::byte_len(dtype, shape);
     Error::ByteLen { tensor: tensor.into(), dtype, shape: shape.into(), found, needed }
 }
 

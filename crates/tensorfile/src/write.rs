@@ -9,6 +9,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::format::{MAX_HEADER_BYTES, METADATA_KEY, PREFIX_LEN};
 use crate::tensor::check_byte_len;
 use crate::{Dtype, Error, Result, Tensor};
 
@@ -47,7 +48,7 @@ pub struct WriterOptions {
 
 impl Default for WriterOptions {
     fn default() -> Self {
-        Self { max_header_bytes: 100_000_000 }
+        Self { max_header_bytes: MAX_HEADER_BYTES }
     }
 }
 
@@ -105,7 +106,7 @@ impl<'a> Writer<'a> {
         bytes: &'a [u8],
     ) -> Result<()> {
         let (name, shape) = (name.into(), shape.into());
-        if name == METADATA {
+        if name == METADATA_KEY {
             return Err(Error::ReservedName { tensor: name.into() });
         }
         if self.tensors.contains_key(&name) {
@@ -178,16 +179,16 @@ impl<'a> Writer<'a> {
     fn layout(&self) -> Result<(Vec<u8>, Vec<&Entry<'a>>)> {
         let mut tensors: Vec<_> = self.tensors.iter().collect();
         tensors.sort_by_key(|(_, entry)| Reverse(entry.dtype));
-        let mut head = vec![0; LENGTH_BYTES];
+        let mut head = vec![0; PREFIX_LEN];
         push_header(&mut head, self.metadata.as_ref(), &tensors)
             .expect("a vector takes every byte");
         head.resize(head.len().next_multiple_of(8), b' ');
-        let header_len = u64::try_from(head.len() - LENGTH_BYTES).unwrap_or(u64::MAX);
+        let header_len = u64::try_from(head.len() - PREFIX_LEN).unwrap_or(u64::MAX);
         let max = self.options.max_header_bytes;
         if header_len > max {
             return Err(Error::WriterHeaderTooLarge { header_len, max });
         }
-        let (length, _) = head.split_at_mut(LENGTH_BYTES);
+        let (length, _) = head.split_at_mut(PREFIX_LEN);
         length.copy_from_slice(&header_len.to_le_bytes());
         Ok((head, tensors.into_iter().map(|(_, entry)| entry).collect()))
     }
@@ -203,12 +204,6 @@ impl fmt::Debug for Writer<'_> {
     }
 }
 
-/// The header's own key.
-const METADATA: &str = "__metadata__";
-
-/// The bytes that give the length of the header.
-const LENGTH_BYTES: usize = 8;
-
 /// Appends the header, in the very form that the reference writer gives it.
 fn push_header(
     out: &mut Vec<u8>,
@@ -217,7 +212,7 @@ fn push_header(
 ) -> io::Result<()> {
     let mut separator = "{";
     if let Some(metadata) = metadata {
-        write!(out, "{{\"{METADATA}\":")?;
+        write!(out, "{{\"{METADATA_KEY}\":")?;
         serde_json::to_writer(&mut *out, metadata)?;
         separator = ",";
     }

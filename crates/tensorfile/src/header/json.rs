@@ -17,10 +17,8 @@ use serde_json::error::Category;
 use self::entry::{Entry, EntryVisitor};
 use self::metadata::MetadataVisitor;
 use super::TensorInfo;
+use crate::format::METADATA_KEY;
 use crate::{Error, Result};
-
-/// The key of a header that does not name a tensor.
-pub(super) const METADATA: &str = "__metadata__";
 
 /// Bytes that a tensor's entry usually takes, or fewer.
 const USUAL_ENTRY_LEN: usize = 96;
@@ -121,7 +119,9 @@ impl<'de> Visitor<'de> for HeaderVisitor<'_> {
         let mut metadata_seen = false;
         while let Some(key) = map.next_key_seed(Any(KeyVisitor))? {
             match key {
-                Key::Metadata if metadata_seen => return Err(A::Error::duplicate_field(METADATA)),
+                Key::Metadata if metadata_seen => {
+                    return Err(A::Error::duplicate_field(METADATA_KEY));
+                }
                 Key::Metadata => {
                     metadata_seen = true;
                     declared.metadata = map.next_value_seed(Any(MetadataVisitor(fault)))?;
@@ -157,7 +157,7 @@ impl Visitor<'_> for KeyVisitor {
     }
 
     fn visit_str<E: de::Error>(self, key: &str) -> Result<Key, E> {
-        Ok(if key == METADATA { Key::Metadata } else { Key::Tensor(key.into()) })
+        Ok(if key == METADATA_KEY { Key::Metadata } else { Key::Tensor(key.into()) })
     }
 }
 

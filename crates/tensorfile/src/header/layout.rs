@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::TensorInfo;
-use crate::{Error, Result};
+use crate::{Error, Result, shape};
 
 /// Sorts tensors by name and returns where the last of them ends, as a data offset.
 ///
@@ -79,15 +79,11 @@ fn misplaced(
     }
 }
 
-/// Checks that offsets and shape agree. As in the reference, no product of dimensions may overflow
-/// on the way, not even one that a later 0 would undo.
+/// Checks that offsets and shape agree.
 fn check_size(path: &Path, tensor: &TensorInfo) -> Result<()> {
     let (dtype, (begin, end)) = (tensor.dtype(), tensor.range());
     let named = || (path.to_path_buf(), Box::<str>::from(tensor.name()), tensor.shape().into());
-    let elements =
-        tensor.shape().iter().try_fold(1_usize, |product, dim| product.checked_mul(*dim));
-    let bits = elements.and_then(|elements| elements.checked_mul(dtype.bits() as usize));
-    let Some(bits) = bits else {
+    let Some(bits) = shape::num_bits(dtype, tensor.shape()) else {
         let (path, tensor, shape) = named();
         return Err(Error::ShapeOverflow { path, tensor, dtype, shape });
     };

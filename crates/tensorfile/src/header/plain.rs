@@ -7,9 +7,10 @@
 use std::collections::BTreeMap;
 
 use super::TensorInfo;
-use super::json::{Declared, METADATA};
+use super::json::Declared;
 use super::tensor_info::{Dims, DimsBuilder};
 use crate::Dtype;
+use crate::format::METADATA_KEY;
 
 /// What a header of the plain form declares, or `None` if it has another form.
 pub(super) fn parse(text: &str) -> Option<Declared> {
@@ -17,7 +18,7 @@ pub(super) fn parse(text: &str) -> Option<Declared> {
     let mut declared = Declared::for_text(text);
     cursor.expect("{")?;
     let mut more = !cursor.skip("}");
-    if more && cursor.skip("\"__metadata__\":") {
+    if more && cursor.skip_key(METADATA_KEY) {
         declared.metadata = Some(cursor.metadata()?);
         more = cursor.another()?;
     }
@@ -47,6 +48,14 @@ impl<'a> Cursor<'a> {
         self.skip(literal).then_some(())
     }
 
+    /// Skips this key of an object and its colon, or nothing.
+    fn skip_key(&mut self, key: &str) -> bool {
+        let rest = self.rest.strip_prefix('"').and_then(|rest| rest.strip_prefix(key));
+        let rest = rest.and_then(|rest| rest.strip_prefix("\":"));
+        self.rest = rest.unwrap_or(self.rest);
+        rest.is_some()
+    }
+
     /// Whether another member of an object follows, or its end.
     fn another(&mut self) -> Option<bool> {
         if self.skip(",") { Some(true) } else { self.expect("}").map(|()| false) }
@@ -68,7 +77,7 @@ impl<'a> Cursor<'a> {
     }
 
     fn tensor(&mut self) -> Option<TensorInfo> {
-        let name = self.string().filter(|name| *name != METADATA)?;
+        let name = self.string().filter(|name| *name != METADATA_KEY)?;
         self.expect(":{")?;
         let (mut dtype, mut shape, mut offsets) = (None, None, None);
         let mut more = true;

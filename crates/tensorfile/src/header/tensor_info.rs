@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use crate::Dtype;
+use crate::{Dtype, shape};
 
 /// One tensor as its header declares it: name, dtype, shape, and where in the file its bytes are.
 ///
@@ -67,7 +67,8 @@ impl TensorInfo {
     /// The number of its elements; 1 for a scalar.
     #[must_use]
     pub fn num_elements(&self) -> usize {
-        self.shape().iter().product()
+        // The header check found the product of the bits to fit.
+        shape::num_elements(self.shape()).unwrap_or(usize::MAX)
     }
 
     /// Begin and end as they are now.
