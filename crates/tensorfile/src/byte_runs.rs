@@ -1,4 +1,9 @@
 //! The bytes of a selection as runs, counted without being listed. Pure.
+//!
+//! Arithmetic is plain here: `Selection` makes runs only of ranges within a shape whose bits fit a
+//! `usize`, and so do the bits of what is selected; every sum and product below is at most one of
+//! the two numbers. Differences that may be negative are taken in `i128`. Debug builds check all of
+//! it, and a test compares with listing every element.
 #![deny(clippy::indexing_slicing)]
 
 use std::ops::Range;

@@ -1,5 +1,6 @@
 //! The header of a file: from bytes that nobody vouches for to tensors that fit together.
 
+// For the modules below as well.
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 mod json;

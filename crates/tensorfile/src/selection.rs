@@ -1,5 +1,5 @@
 //! Which part of a tensor is wanted: ranges of each dimension, lowered to runs of bytes. Pure.
-#![deny(clippy::indexing_slicing)]
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -122,9 +122,10 @@ impl Selection {
             return Ok(ByteRuns::empty(selected.into()));
         }
         // Something of every dimension is taken, so no extent is zero, and strides are factors of
-        // this number, which does not overflow.
+        // this number, which does not overflow, nor does its number of bits.
         target.num_bits(shape)?;
-        let (outer, inner) = strided(lists, shape);
+        let num_elements = shape::num_elements(shape).ok_or_else(|| target.overflow())?;
+        let (outer, inner) = strided(lists, shape, num_elements);
         let dim = outer.len();
         let runs = ByteRuns::new(selected.into(), target.bits(), outer, inner);
         match runs.range_that_cuts_a_byte() {
@@ -149,14 +150,19 @@ fn join_touching(ranges: &[Range<usize>]) -> Vec<Range<usize>> {
 /// The dimensions that are walked, and the one that runs are ranges of.
 ///
 /// That is the last one of which not everything is taken; the whole ones after it are part of its
-/// stride. All extents must be positive and their product must not overflow.
-fn strided(lists: Vec<Vec<Range<usize>>>, shape: &[usize]) -> (Vec<Dimension>, Dimension) {
+/// stride. All extents must be positive, and their product is the number of elements.
+fn strided(
+    lists: Vec<Vec<Range<usize>>>,
+    shape: &[usize],
+    num_elements: usize,
+) -> (Vec<Dimension>, Dimension) {
     let is_cut = |(list, len): (&Vec<Range<usize>>, &usize)| !matches!(&list[..], [all] if *all == (0..*len));
     let inner_dim = lists.iter().zip(shape).rposition(is_cut).unwrap_or(0);
-    let mut stride: usize = shape.iter().product();
-    let mut dims = Vec::with_capacity(inner_dim + 1);
-    for (ranges, len) in lists.into_iter().zip(shape).take(inner_dim + 1) {
-        stride /= len;
+    let num_dims = inner_dim.saturating_add(1);
+    let mut stride = num_elements;
+    let mut dims = Vec::with_capacity(num_dims);
+    for (ranges, len) in lists.into_iter().zip(shape).take(num_dims) {
+        stride = stride.checked_div(*len).unwrap_or_default();
         dims.push(Dimension { ranges, stride });
     }
     // A scalar has no dimension; it is one run of its one element.
@@ -230,6 +236,7 @@ impl Target<'_> {
 
 #[cfg(test)]
 #[expect(clippy::single_range_in_vec_init, reason = "lists of one run are meant")]
+#[expect(clippy::arithmetic_side_effects, reason = "the listing is of small shapes")]
 mod tests {
     use super::Selection;
     use crate::byte_runs::ByteRuns;
