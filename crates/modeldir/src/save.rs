@@ -249,7 +249,7 @@ fn put_in_place(dir: &Path, waiting: TempDir, steps: &[Step]) -> Result<()> {
 fn of_file(path: PathBuf, error: tensorfile::Error) -> Error {
     match error {
         tensorfile::Error::Io { action, source, .. } => Error::Io { path, action, source },
-        tensorfile::Error::WriterHeaderTooLarge { header_len, max } => {
+        tensorfile::Error::WriterHeaderTooLarge { header_len, max, .. } => {
             Error::HeaderTooLarge { path, header_len, max }
         }
         other => other.into(),

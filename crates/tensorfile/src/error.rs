@@ -271,9 +271,10 @@ pub enum Error {
     NameTaken { tensor: Box<str> },
     /// The header to be written is longer than the cap, and other readers would refuse the file.
     #[error(
-        "header of {header_len} bytes to be written, the limit is {max} (WriterOptions::max_header_bytes raises it)"
+        "{}: header of {header_len} bytes to be written, the limit is {max} (WriterOptions::max_header_bytes raises it)",
+        PathText(path)
     )]
-    WriterHeaderTooLarge { header_len: u64, max: u64 },
+    WriterHeaderTooLarge { path: PathBuf, header_len: u64, max: u64 },
 }
 
 impl Error {

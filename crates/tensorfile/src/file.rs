@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::format::PREFIX_LEN;
+use crate::format::{IN_MEMORY, PREFIX_LEN};
 use crate::gather::gather;
 use crate::lookalike::{self, SNIFF_LEN};
 use crate::source::{io_error, read_error};
@@ -69,7 +69,7 @@ impl<'a> TensorFile<&'a [u8]> {
     ///
     /// Fails where the file is not sound.
     pub fn from_bytes(bytes: &'a [u8]) -> Result<Self> {
-        Self::from_source("<memory>", bytes, &HeaderOptions::default())
+        Self::from_source(IN_MEMORY, bytes, &HeaderOptions::default())
     }
 
     /// The tensor of this name, in place: nothing is copied.

@@ -1,4 +1,4 @@
-//! The few constants that the format fixes, for reader and writer.
+//! The few constants that reader and writer share.
 
 /// Bytes before the JSON: its length, as a little-endian integer.
 pub(crate) const PREFIX_LEN: usize = 8;
@@ -8,3 +8,6 @@ pub(crate) const METADATA_KEY: &str = "__metadata__";
 
 /// The longest header in bytes that the reference reads, and so the longest to be written.
 pub(crate) const MAX_HEADER_BYTES: u64 = 100_000_000;
+
+/// The path that errors give for a file in memory.
+pub(crate) const IN_MEMORY: &str = "<memory>";

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::format::{MAX_HEADER_BYTES, METADATA_KEY, PREFIX_LEN};
+use crate::format::{IN_MEMORY, MAX_HEADER_BYTES, METADATA_KEY, PREFIX_LEN};
 use crate::tensor::check_byte_len;
 use crate::{Dtype, Error, Result, Tensor};
 
@@ -133,12 +133,12 @@ impl<'a> Writer<'a> {
     /// [`Error::WriterHeaderTooLarge`] if the header is over the limit, [`Error::OutOfMemory`] if
     /// there is no memory for the file.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        let (head, tensors) = self.layout()?;
+        let (head, tensors) = self.layout(Path::new(IN_MEMORY))?;
         let data_len = tensors.iter().map(|entry| entry.bytes.len());
         let byte_len = data_len.fold(head.len(), usize::saturating_add);
         let mut bytes = Vec::new();
         if bytes.try_reserve_exact(byte_len).is_err() {
-            return Err(Error::OutOfMemory { path: PathBuf::from("<memory>"), byte_len });
+            return Err(Error::OutOfMemory { path: PathBuf::from(IN_MEMORY), byte_len });
         }
         bytes.extend_from_slice(&head);
         for entry in tensors {
@@ -150,9 +150,12 @@ impl<'a> Writer<'a> {
     /// Writes the file, replacing what is at `path`; blocks until it is on the disk.
     ///
     /// The bytes go to a hidden temporary file in the same folder, which takes the name when it
-    /// is complete and synced. Whatever fails, the old file stays as it was and the temporary file
-    /// is removed; only a process that is killed leaves one behind. The old file is not written
-    /// to, so tensors mapped from it can be saved over it, and stay valid. A symbolic link is
+    /// is complete and synced. Whatever fails until then, the old file stays as it was and the
+    /// temporary file is removed; only a process that is killed leaves one behind. One thing can
+    /// fail afterwards: syncing the folder. Then the new file is in its place, complete and synced,
+    /// but its name may be lost with the power, and the error's action is `sync its folder after
+    /// replacing the file`; a folder that cannot be synced at all is no error. The old file is not
+    /// written to, so tensors mapped from it can be saved over it, and stay valid. A symbolic link is
     /// replaced, not followed. The mode of the file is 0666 less the umask, whatever the mode of
     /// the old file.
     ///
@@ -161,7 +164,7 @@ impl<'a> Writer<'a> {
     /// [`Error::WriterHeaderTooLarge`] before anything is written; [`Error::Io`] otherwise.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
-        let (head, tensors) = self.layout()?;
+        let (head, tensors) = self.layout(path)?;
         let folder = match path.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),
@@ -172,11 +175,11 @@ impl<'a> Writer<'a> {
         let mut file = temporary_file(folder).map_err(failed("create a file beside it"))?;
         write_all(file.as_file_mut(), &head, &tensors).map_err(failed("write"))?;
         file.persist(path).map_err(|error| failed("replace")(error.error))?;
-        sync_folder(folder).map_err(failed("sync its folder"))
+        sync_folder(folder).map_err(failed("sync its folder after replacing the file"))
     }
 
-    /// The bytes before the data, and the tensors in the order of the file.
-    fn layout(&self) -> Result<(Vec<u8>, Vec<&Entry<'a>>)> {
+    /// The bytes before the data, and the tensors in the order of the file; `path` is for errors.
+    fn layout(&self, path: &Path) -> Result<(Vec<u8>, Vec<&Entry<'a>>)> {
         let mut tensors: Vec<_> = self.tensors.iter().collect();
         tensors.sort_by_key(|(_, entry)| Reverse(entry.dtype));
         let mut head = vec![0; PREFIX_LEN];
@@ -186,7 +189,7 @@ impl<'a> Writer<'a> {
         let header_len = u64::try_from(head.len() - PREFIX_LEN).unwrap_or(u64::MAX);
         let max = self.options.max_header_bytes;
         if header_len > max {
-            return Err(Error::WriterHeaderTooLarge { header_len, max });
+            return Err(Error::WriterHeaderTooLarge { path: path.to_owned(), header_len, max });
         }
         let (length, _) = head.split_at_mut(PREFIX_LEN);
         length.copy_from_slice(&header_len.to_le_bytes());
@@ -414,6 +417,8 @@ mod tests {
         ] {
             let header_of_56 = matches!(error, Error::WriterHeaderTooLarge { header_len: 56, .. });
             assert!(header_of_56, "{error}");
+            let named = ["<memory>: header of 56 ", "x.safetensors: header of 56 "];
+            assert!(named.iter().any(|start| error.to_string().contains(start)), "{error}");
         }
         assert!(names_in(folder.path()).is_empty());
     }
@@ -446,6 +451,35 @@ mod tests {
         let nowhere = folder.path().join("no/such/folder/x.safetensors");
         let error = Writer::new().save(&nowhere).unwrap_err();
         assert!(matches!(&error, Error::Io { path, .. } if *path == nowhere), "{error}");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_disk_that_is_full_leaves_everything_as_it_was() {
+        const FOLDER: &str = "TENSORFILE_TESTS_FULL_DISK";
+        const THIS_TEST: &str = "write::tests::a_disk_that_is_full_leaves_everything_as_it_was";
+        if let Some(folder) = std::env::var_os(FOLDER) {
+            let bytes = vec![7; 3 << 20];
+            let mut writer = Writer::new();
+            writer.add("t", Dtype::U8, &[3 << 20], &bytes).unwrap();
+            let error = writer.save(Path::new(&folder).join("x.safetensors")).unwrap_err();
+            assert!(matches!(error, Error::Io { action: "write", .. }), "{error:?}");
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.safetensors");
+        fs::write(&path, b"the old file").unwrap();
+        // No process can fill a disk politely; one that may not write long files meets the same.
+        let limited = std::process::Command::new("sh")
+            .args(["-c", "trap '' XFSZ; ulimit -f 1024; exec \"$0\" --exact \"$1\""])
+            .args([std::env::current_exe().unwrap().as_os_str(), THIS_TEST.as_ref()])
+            .env(FOLDER, folder.path())
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&limited.stdout);
+        assert!(limited.status.success() && said.contains("1 passed"), "{limited:?}");
+        assert_eq!(fs::read(&path).unwrap(), b"the old file");
+        assert_eq!(names_in(folder.path()), ["x.safetensors"]);
     }
 
     #[cfg(unix)]

@@ -339,7 +339,9 @@ fn rejects_a_folder_in_the_place_of_a_file_before_anything_changes() {
 #[test]
 fn errors_name_the_file_as_it_would_have_been() {
     let path = PathBuf::from("m/model.safetensors");
-    let too_large = tensorfile::Error::WriterHeaderTooLarge { header_len: 9, max: 8 };
+    let waiting = PathBuf::from("m/.waiting/model.safetensors");
+    let too_large =
+        tensorfile::Error::WriterHeaderTooLarge { path: waiting, header_len: 9, max: 8 };
     let error = of_file(path, too_large).to_string();
     assert!(error.starts_with("m/model.safetensors: header of 9 bytes"), "{error}");
 }
