@@ -19,18 +19,26 @@ struct Args {
     /// Write only the tensors whose names start so
     #[arg(long, default_value = "", hide_default_value = true)]
     only: String,
+    /// Replace the file if it is there
+    #[arg(long)]
+    force: bool,
 }
 
 fn main() -> ExitCode {
     let args = Args::parse();
     run(|out| {
         let folder = tempfile::tempdir()?;
-        let is_kept = args.to.is_some();
         let to = args.to.unwrap_or_else(|| folder.path().join("part.safetensors"));
+        if to.exists() && !args.force {
+            return Err(format!("{}: is there already (--force replaces it)", PathText(&to)).into());
+        }
 
         // Only the chosen tensors are read.
         let model = ModelDir::open(model_path(args.path))?;
         let plan = model.plan().filter(|tensor| tensor.name().starts_with(&args.only));
+        if plan.is_empty() {
+            return Err(format!("no tensor's name starts with {}", shown(&args.only)).into());
+        }
         let store = plan.load(&LoadOptions::default())?;
 
         // The file appears whole under its name, or not at all.
@@ -43,14 +51,12 @@ fn main() -> ExitCode {
         let saved = TensorFile::open(&to)?;
         for (name, tensor) in store.iter() {
             let read = saved.read(name)?;
-            let same = (read.dtype(), read.shape()) == (tensor.dtype(), tensor.shape());
-            if !same || read.bytes() != tensor.bytes() {
+            if (read.shape(), read.bytes()) != (tensor.shape(), tensor.bytes()) {
                 return Err(format!("{}: {} differs", PathText(&to), shown(name)).into());
             }
         }
         let (tensors, size) = (counted(store.len(), "tensor"), bytes(saved.source().opened_len()));
-        let to = if is_kept { PathText(&to).to_string() } else { "a temporary file".into() };
-        writeln!(out, "{to}: {tensors}, {size}, read back and equal")?;
+        writeln!(out, "{}: {tensors}, {size}, read back and equal", PathText(&to))?;
         Ok(())
     })
 }

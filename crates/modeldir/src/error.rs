@@ -361,7 +361,7 @@ impl fmt::Display for Lost<'_> {
             [only] => write!(f, "; tensor {} is lost", Quoted(only)),
             [first, .., last] => {
                 let (count, first, last) = (self.0.len(), Quoted(first), Quoted(last));
-                write!(f, "; {count} tensors are lost, {first} to {last}")
+                write!(f, "; {count} tensors are lost, among them {first} and {last}")
             }
         }
     }

@@ -95,5 +95,6 @@ pub use save::{Existing, SaveOptions, Saved};
 pub use store::TensorStore;
 pub use tokenizer::TokenizerFiles;
 
+pub use tensorfile;
 /// The types of one file that appear here, so that one dependency is enough.
 pub use tensorfile::{Dtype, HeaderOptions, Selection, Tensor, TensorView, TrailingBytes, half};

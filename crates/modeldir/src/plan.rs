@@ -279,11 +279,14 @@ impl fmt::Debug for LoadPlan {
     }
 }
 
-/// A line for each shard, then the sums.
+/// A line for each shard from which something is taken, then the sums.
 impl fmt::Display for LoadPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (shard, summary) in self.index.shards.iter().zip(self.per_shard()) {
             let ShardSummary { tensors, reads, bytes } = summary;
+            if tensors == 0 {
+                continue;
+            }
             writeln!(
                 f,
                 "{}: {tensors} tensors, {bytes} bytes, {reads} reads",

@@ -1,6 +1,7 @@
 //! The loaded tensors by name.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -29,7 +30,7 @@ use crate::{Error, Result};
 /// assert_eq!(store.get("lm_head.weight")?.bytes(), embedding.bytes());
 /// # Ok::<(), modeldir::Error>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct TensorStore {
     root: PathBuf,
     tensors: BTreeMap<Box<str>, Tensor>,
@@ -134,5 +135,15 @@ impl TensorStore {
             self.aliases.get(name).map_or_else(|| similar::hint(name, self.names()), Alias::hint);
         let (path, tensor) = (self.root.clone(), name.into());
         Error::TensorNotFound { path, tensor, hint: hint.into() }
+    }
+}
+
+impl fmt::Debug for TensorStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TensorStore")
+            .field("root", &self.root)
+            .field("tensors", &self.len())
+            .field("byte_len", &self.byte_len())
+            .finish_non_exhaustive()
     }
 }
