@@ -8,6 +8,8 @@ use std::sync::Arc;
 use tensorfile::{Lookalike, PathText, Quoted};
 
 use crate::launch::Launcher;
+use crate::partition::Misfit;
+use crate::partition::words::{AndLayers, Divisors, OfTensor, Shown};
 
 /// The result of this crate's operations.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -232,6 +234,59 @@ pub enum Error {
         Quoted(tensor)
     )]
     ScatteredMap { path: PathBuf, tensor: Box<str>, runs: usize },
+
+    // -- What a rank takes.
+    /// A text is not a rank and the number of ranks.
+    #[error("{}: expected a rank and how many there are, such as 0/4", Quoted(text))]
+    RankText { text: Box<str> },
+    /// A pattern cannot be read, or its rule needs what it does not find.
+    #[error("pattern {}: {reason}", Quoted(pattern))]
+    Pattern { pattern: Box<str>, reason: &'static str },
+    /// A tensor cannot be cut as its rule says.
+    #[error("tensor {}: rule {}: {misfit}", Quoted(tensor), Quoted(rule))]
+    Cut { tensor: Box<str>, rule: Box<str>, misfit: Misfit },
+    /// The ranks do not divide the experts, or the slots of experts.
+    #[error("{}{count} experts over {size} ranks{}", OfTensor(tensor), Divisors(*count))]
+    UnevenExperts { tensor: Option<Box<str>>, count: usize, size: usize },
+    /// The slots of experts have no list for the layer of a tensor.
+    #[error("{}no list of expert slots for this layer", OfTensor(tensor))]
+    NoExpertSlots { tensor: Option<Box<str>> },
+    /// The slots of experts list one that does not exist.
+    #[error("{}expert slots: expert {expert} of {count}, counted from 0", OfTensor(tensor))]
+    ExpertSlot { tensor: Option<Box<str>>, expert: usize, count: usize },
+    /// The sizes of stages are not one for each, or do not make the layers.
+    #[error(
+        "layer sizes {sizes:?} are for {} stages, {} layers; expected {stages} stages{}",
+        sizes.len(),
+        sizes.iter().map(|size| *size as u128).sum::<u128>(),
+        AndLayers(*layers)
+    )]
+    LayerSizes { sizes: Box<[usize]>, stages: usize, layers: Option<usize> },
+    /// A tensor is said to be of an expert or a stage that does not exist.
+    #[error("tensor {}: {what} {number} of {count}, counted from 0", Quoted(tensor))]
+    Number { tensor: Box<str>, what: &'static str, number: usize, count: usize },
+    /// Layers do not fit on devices in their order.
+    #[error("{bytes} bytes of layers and what surrounds them do not fit on devices of {budgets:?}")]
+    Budgets { bytes: u128, budgets: Box<[u64]> },
+    /// Rules of a strict partition match no tensor.
+    #[error("{} rules match nothing: {}", patterns.len(), Shown(patterns))]
+    UnusedRules { patterns: Box<[String]> },
+    /// No rule of a strict partition matches these tensors.
+    #[error("{} tensors that no rule matches: {}", tensors.len(), Shown(tensors))]
+    UnmatchedTensors { tensors: Box<[String]> },
+}
+
+impl Error {
+    /// The same, naming a tensor if it can and does not yet.
+    pub(crate) fn of_tensor(mut self, name: &str) -> Self {
+        if let Self::UnevenExperts { tensor, .. }
+        | Self::NoExpertSlots { tensor }
+        | Self::ExpertSlot { tensor, .. } = &mut self
+        {
+            *tensor = Some(name.into());
+        }
+        self
+    }
 }
 
 /// One thing that is wrong between the shards of a directory and its index.

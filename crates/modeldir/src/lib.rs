@@ -63,6 +63,7 @@ mod load;
 mod map;
 mod natural;
 mod options;
+mod partition;
 mod plan;
 mod quantization;
 mod report;
@@ -87,6 +88,11 @@ pub use index::{IndexedTensor, Shard};
 pub use layout::{Request, RowCut};
 pub use load::{LoadOptions, LoadStats, Progress};
 pub use options::{Family, IndexPolicy, MissingShards, OpenOptions, Unindexed};
+pub use partition::{
+    Along, At, Axes, Axis, Cut, Ep, ExpertSplit, ExtraLayers, Heads, LayerSplit, Layout,
+    Misaligned, Misfit, Part, Partition, PartitionReport, Pattern, Pp, Rule, Split, TensorShape,
+    Topology, Tp, Uneven,
+};
 pub use plan::LoadPlan;
 pub use quantization::Quantization;
 pub use report::{Report, StrayTensor, TotalSize};

@@ -1,0 +1,186 @@
+//! Which layers go on which of several devices of unequal memory.
+
+use super::rules::Pp;
+use super::{ExtraLayers, LayerSplit, Partition};
+use crate::{Error, Result};
+
+/// The whole of a budget, in the fractions of it that are tried.
+const WHOLE: u128 = 1 << 32;
+
+impl Partition {
+    /// Shares layers out over devices that have these bytes for weights, so that the fullest is as
+    /// empty as can be.
+    ///
+    /// Devices take runs of layers in order; the first holds the embedding and the last the head,
+    /// as the rules say. `tensors` are names and bytes, which the headers tell. A device may get no
+    /// layer. The result is the [`LayerSplit::Sizes`] of a pipeline with a stage for each device.
+    ///
+    /// ```
+    /// use modeldir::{LayerSplit, Partition};
+    ///
+    /// let tensors = [("layers.0.w", 10), ("layers.1.w", 10), ("layers.2.w", 10)];
+    /// let split = Partition::default().balance_by_bytes(tensors, &[40, 20])?;
+    /// assert_eq!(split, LayerSplit::Sizes(vec![2, 1]));
+    /// # Ok::<(), modeldir::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Budgets`] if the layers do not fit; [`Error::Pattern`] for a rule that contradicts
+    /// itself; [`Error::Number`] for a stage that does not exist.
+    pub fn balance_by_bytes<'n>(
+        &self,
+        tensors: impl IntoIterator<Item = (&'n str, u64)>,
+        budgets: &[u64],
+    ) -> Result<LayerSplit> {
+        let (names, bytes): (Vec<&str>, Vec<u64>) = tensors.into_iter().unzip();
+        let (decided, _) = self.decide(names.iter().copied())?;
+        let num_layers = self.count_layers(&decided);
+        let mut loads = Loads::new(num_layers, budgets);
+        for ((name, bytes), decided) in names.iter().zip(&bytes).zip(&decided) {
+            let pp = decided.pp.and_then(|i| self.rules.get(i)?.pp);
+            loads.add(name, *bytes, pp, decided.layer, self.extra_layers)?;
+        }
+        loads.balance()
+    }
+}
+
+/// What has to be held, and by whom if that is settled.
+struct Loads<'a> {
+    budgets: &'a [u64],
+    /// By device.
+    fixed: Vec<u128>,
+    /// By layer.
+    layers: Vec<u128>,
+}
+
+impl<'a> Loads<'a> {
+    fn new(num_layers: usize, budgets: &'a [u64]) -> Self {
+        Self { budgets, fixed: vec![0; budgets.len()], layers: vec![0; num_layers] }
+    }
+
+    fn add(
+        &mut self,
+        name: &str,
+        bytes: u64,
+        pp: Option<Pp>,
+        layer: Option<usize>,
+        extra: ExtraLayers,
+    ) -> Result<()> {
+        let bytes = u128::from(bytes);
+        let last = self.fixed.len().saturating_sub(1);
+        let devices = match (pp, layer) {
+            (Some(Pp::Layer) | None, Some(layer)) => match self.layers.get_mut(layer) {
+                Some(load) => {
+                    *load += bytes;
+                    return Ok(());
+                }
+                None if extra == ExtraLayers::Last => last..last + 1,
+                None => return Ok(()),
+            },
+            (Some(Pp::Everywhere | Pp::Layer) | None, _) => 0..last + 1,
+            (Some(Pp::First), _) => 0..1,
+            (Some(Pp::Last), _) => last..last + 1,
+            (Some(Pp::Ends), _) => {
+                self.hold(0..1, bytes);
+                last.max(1)..last + 1
+            }
+            (Some(Pp::Skip), _) => return Ok(()),
+            (Some(Pp::Stage(number)), _) if number <= last => number..number + 1,
+            (Some(Pp::Stage(number)), _) => {
+                let (tensor, count) = (name.into(), self.budgets.len());
+                return Err(Error::Number { tensor, what: "stage", number, count });
+            }
+        };
+        self.hold(devices, bytes);
+        Ok(())
+    }
+
+    fn hold(&mut self, devices: std::ops::Range<usize>, bytes: u128) {
+        for load in self.fixed.get_mut(devices).unwrap_or_default() {
+            *load += bytes;
+        }
+    }
+
+    /// The sizes that fill the least fraction of each budget.
+    fn balance(&self) -> Result<LayerSplit> {
+        let does_not_fit = || Error::Budgets {
+            bytes: self.fixed.iter().chain(&self.layers).sum(),
+            budgets: self.budgets.into(),
+        };
+        let mut best = self.fill(WHOLE).ok_or_else(does_not_fit)?;
+        let (mut too_little, mut enough) = (0, WHOLE);
+        while enough - too_little > 1 {
+            let middle = too_little.midpoint(enough);
+            match self.fill(middle) {
+                Some(sizes) => (best, enough) = (sizes, middle),
+                None => too_little = middle,
+            }
+        }
+        Ok(LayerSplit::Sizes(best))
+    }
+
+    /// The sizes if each device in turn takes as many layers as fit in a fraction of its budget.
+    fn fill(&self, fraction: u128) -> Option<Vec<usize>> {
+        let mut rest = self.layers.iter().peekable();
+        let mut sizes = Vec::with_capacity(self.budgets.len());
+        for (budget, fixed) in self.budgets.iter().zip(&self.fixed) {
+            let mut free = (u128::from(*budget) * fraction / WHOLE).checked_sub(*fixed)?;
+            let mut size = 0;
+            while let Some(load) = rest.next_if(|load| **load <= free) {
+                free -= load;
+                size += 1;
+            }
+            sizes.push(size);
+        }
+        rest.peek().is_none().then_some(sizes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Error;
+    use crate::partition::{LayerSplit, Partition};
+
+    fn model() -> (Partition, Vec<(String, u64)>) {
+        let rules = r#"{"rules": [
+            {"match": "embed.*", "pp": "ends"},
+            {"match": "norm.*", "pp": "last"},
+            {"match": "inv_freq", "pp": "skip"}
+        ]}"#;
+        let mut tensors: Vec<_> = (0..8).map(|l| (format!("layers.{l}.w"), 100)).collect();
+        tensors.push(("embed.weight".to_owned(), 150));
+        tensors.push(("norm.weight".to_owned(), 1));
+        tensors.push(("inv_freq".to_owned(), 1000));
+        (serde_json::from_str(rules).unwrap(), tensors)
+    }
+
+    fn balance(budgets: &[u64]) -> Result<LayerSplit, Error> {
+        let (partition, tensors) = model();
+        let tensors = tensors.iter().map(|(name, bytes)| (name.as_str(), *bytes));
+        partition.balance_by_bytes(tensors, budgets)
+    }
+
+    #[test]
+    fn devices_take_runs_in_proportion_to_their_memory() {
+        let cases: [(&[u64], &[usize]); 6] = [
+            (&[10_000], &[8]),
+            (&[1000, 1000], &[4, 4]),
+            (&[2000, 1000], &[6, 2]),
+            (&[500, 1000, 500], &[1, 6, 1]),
+            (&[350, 500, 500], &[1, 4, 3]),
+            (&[250, 90, 900], &[1, 0, 7]),
+        ];
+        for (budgets, sizes) in cases {
+            assert_eq!(balance(budgets).unwrap(), LayerSplit::Sizes(sizes.into()), "{budgets:?}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_with_the_sums() {
+        for budgets in [&[][..], &[0], &[500, 500], &[100, 10_000]] {
+            let error = balance(budgets).unwrap_err();
+            assert!(matches!(error, Error::Budgets { .. }), "{error}");
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! What one rank takes of one tensor, once it is known which rules decide about it.
+
+use std::ops::Range;
+
+use tensorfile::Selection;
+
+use super::interval::{Line, Piece};
+use super::locate::{Locator, OnDisk, Scheme, Side};
+use super::misfit::Misfit;
+use super::rules::{Decided, Ep, Matcher, Rule};
+use super::siblings::{Siblings, TensorShape};
+use super::stage::Stage;
+use super::topology::{At, Topology};
+use super::tp::{Axis, Misaligned, Tp};
+use super::{ExpertSplit, Partition, PartitionReport};
+use crate::{Error, Result};
+
+/// One rank's view of rules and tensors.
+pub(super) struct Cutter<'a> {
+    partition: &'a Partition,
+    topology: &'a Topology,
+    scheme: &'a Scheme,
+    siblings: Siblings<'a>,
+    stage: Stage,
+    num_experts: usize,
+    experts: Experts,
+    /// By rule, whether its cut met a tensor, and whether one of them had its axis.
+    cuts: Vec<Option<bool>>,
+    replicated_bytes: u64,
+}
+
+/// The experts of the rank in the layer that was asked for last.
+#[derive(Default)]
+struct Experts {
+    layer: Option<usize>,
+    count: Option<usize>,
+    list: Vec<usize>,
+}
+
+/// A tensor and what the rules say of it.
+struct Target<'a> {
+    position: usize,
+    tensor: TensorShape<'a>,
+    rule: Option<&'a Rule>,
+    layer: Option<usize>,
+    ep: Ep,
+    at: At,
+    tp: &'a Tp,
+    locator: Locator<'a>,
+}
+
+impl Target<'_> {
+    fn error(&self, misfit: Misfit) -> Error {
+        Error::Cut {
+            tensor: self.tensor.name.into(),
+            rule: self.rule.map_or("", |rule| rule.pattern.as_str()).into(),
+            misfit,
+        }
+    }
+}
+
+impl<'a> Cutter<'a> {
+    pub(super) fn new(
+        partition: &'a Partition,
+        topology: &'a Topology,
+        scheme: &'a Scheme,
+        siblings: Siblings<'a>,
+        decided: &[Decided],
+    ) -> Result<Self> {
+        let named = |decided: &Decided| {
+            let ep = decided.ep.and_then(|i| partition.rules.get(i)?.ep);
+            decided.expert.filter(|_| ep == Some(Ep::Name))
+        };
+        let told = || decided.iter().filter_map(named).max().map_or(0, |last| last + 1);
+        Ok(Self {
+            partition,
+            topology,
+            scheme,
+            siblings,
+            stage: Stage::new(partition, topology, decided)?,
+            num_experts: partition.num_experts.unwrap_or_else(told),
+            experts: Experts::default(),
+            cuts: vec![None; partition.rules.len()],
+            replicated_bytes: 0,
+        })
+    }
+
+    /// What the rank takes of the tensor at this position.
+    pub(super) fn part(&mut self, position: usize, decided: &Decided) -> Result<Option<Selection>> {
+        let Some(tensor) = self.siblings.get(position) else { return Ok(None) };
+        let rule = |position: Option<usize>| self.partition.rules.get(position?);
+        let pp = rule(decided.pp).and_then(|rule| rule.pp);
+        if !self.stage.holds(tensor.name, pp, decided.layer)? {
+            return Ok(None);
+        }
+        let ep = rule(decided.ep).and_then(|rule| rule.ep).unwrap_or(Ep::All);
+        let layout = rule(decided.layout).and_then(|rule| rule.layout).unwrap_or_default();
+        let tp_rule = rule(decided.tp);
+        let target = Target {
+            position,
+            tensor,
+            rule: tp_rule.or_else(|| rule(decided.ep)),
+            layer: decided.layer,
+            ep,
+            at: if ep == Ep::All { self.topology.tp() } else { self.topology.expert_tp() },
+            tp: tp_rule.and_then(|rule| rule.tp.as_ref()).unwrap_or(&Tp::Replicate),
+            locator: Locator { siblings: self.siblings, scheme: self.scheme, layout },
+        };
+        let skipped = *target.tp == Tp::Skip || (*target.tp == Tp::First && target.at.rank() > 0);
+        if skipped || (ep == Ep::Name && !self.has_expert(&target, decided.expert)?) {
+            return Ok(None);
+        }
+        let experts = self.expert_runs(&target)?;
+        let pieces = self.pieces(&target, decided.tp)?;
+        if let (Some((dim, _)), Some((other, _))) = (&experts, &pieces) {
+            if dim == other {
+                return Err(target.error(Misfit::ExpertsThere { dim: *dim }));
+            }
+        }
+        Ok(Some(self.select(&target, experts, pieces)))
+    }
+
+    /// The rank's experts of a layer that has so many.
+    fn experts(&mut self, target: &Target<'_>, count: usize) -> Result<&[usize]> {
+        if (self.experts.layer, self.experts.count) != (target.layer, Some(count)) {
+            let (split, ep) = (self.topology.expert_split(), self.topology.ep());
+            let list = split.experts(count, target.layer, ep, self.partition.uneven);
+            let list = list.map_err(|error| error.of_tensor(target.tensor.name))?;
+            self.experts = Experts { layer: target.layer, count: Some(count), list };
+        }
+        Ok(&self.experts.list)
+    }
+
+    /// Whether everything is whole because experts are not shared out at all.
+    fn has_all_experts(&self) -> bool {
+        let split = self.topology.expert_split();
+        self.topology.ep() == At::ONLY && !matches!(split, ExpertSplit::Slots(_))
+    }
+
+    fn has_expert(&mut self, target: &Target<'_>, expert: Option<usize>) -> Result<bool> {
+        let Some(number) = expert.filter(|_| !self.has_all_experts()) else { return Ok(true) };
+        let count = self.num_experts;
+        if number >= count {
+            let tensor = target.tensor.name.into();
+            return Err(Error::Number { tensor, what: "expert", number, count });
+        }
+        Ok(self.experts(target, count)?.contains(&number))
+    }
+
+    /// The dimension of experts and the runs of it that the rank takes.
+    fn expert_runs(&mut self, target: &Target<'_>) -> Result<Option<(usize, Vec<Range<usize>>)>> {
+        if target.ep != Ep::Axis || self.has_all_experts() {
+            return Ok(None);
+        }
+        let Some(dim) = target.locator.experts(target.position) else { return Ok(None) };
+        let count = target.tensor.shape.get(dim).copied().unwrap_or(0);
+        let mut runs: Vec<Range<usize>> = Vec::new();
+        for expert in self.experts(target, count)? {
+            match runs.last_mut() {
+                Some(last) if last.end == *expert => last.end += 1,
+                _ => runs.push(*expert..expert + 1),
+            }
+        }
+        Ok(Some((dim, runs)))
+    }
+
+    /// The dimension that is cut and the pieces of it that the rank takes.
+    fn pieces(
+        &mut self,
+        target: &Target<'_>,
+        rule: Option<usize>,
+    ) -> Result<Option<(usize, Vec<Piece>)>> {
+        let Tp::Split(split) = target.tp else { return Ok(None) };
+        if target.at == At::ONLY {
+            return Ok(None);
+        }
+        let misaligned = split.misaligned.unwrap_or(self.partition.misaligned);
+        let located = match split.axis {
+            Axis::Out => target.locator.axis(target.position, Side::Out),
+            Axis::In => target.locator.axis(target.position, Side::In),
+            Axis::Dim(dim) => Ok(OnDisk::plain(&target.tensor, dim)),
+        };
+        if let Some(met) = rule.and_then(|rule| self.cuts.get_mut(rule)) {
+            *met = Some(met.unwrap_or(false) || located != Ok(None));
+        }
+        let on_disk = match located {
+            Ok(Some(on_disk)) => on_disk,
+            Ok(None) => return Ok(None),
+            Err(_) if misaligned == Misaligned::Cover => return Ok(None),
+            Err(reason) => {
+                return Err(target.error(Misfit::Uncuttable { axis: split.axis, reason }));
+            }
+        };
+        let OnDisk { dim, per, len } = on_disk;
+        let uneven = split.uneven.unwrap_or(self.partition.uneven);
+        let line = Line { split, len, per, uneven, misaligned };
+        let pieces = line.pieces_on_disk(target.at).map_err(|misfit| target.error(misfit))?;
+        Ok(Some((dim, pieces)))
+    }
+
+    /// Puts the cuts together, and counts what other ranks take as well.
+    fn select(
+        &mut self,
+        target: &Target<'_>,
+        experts: Option<(usize, Vec<Range<usize>>)>,
+        pieces: Option<(usize, Vec<Piece>)>,
+    ) -> Selection {
+        let TensorShape { dtype, shape, .. } = target.tensor;
+        let mut selection = Selection::all();
+        // The extents of what other ranks of the group hold too.
+        let mut shared = shape.to_vec();
+        let is_shared = target.at != At::ONLY && *target.tp != Tp::First;
+        if let Some((dim, runs)) = experts {
+            set(&mut shared, dim, runs.iter().map(Range::len).sum());
+            selection = restrict(selection, shape, dim, runs);
+        }
+        if let Some((dim, pieces)) = pieces {
+            let common = pieces.iter().filter(|piece| piece.shared);
+            set(&mut shared, dim, common.map(|piece| piece.range.len()).sum());
+            let ranges = pieces.into_iter().map(|piece| piece.range);
+            selection = restrict(selection, shape, dim, ranges);
+        }
+        if is_shared {
+            let num_elements = shared.iter().fold(1, |n: u64, len| n.saturating_mul(*len as u64));
+            let bytes = num_elements.saturating_mul(u64::from(dtype.bits())) / 8;
+            self.replicated_bytes = self.replicated_bytes.saturating_add(bytes);
+        }
+        selection
+    }
+
+    /// What was odd, once every tensor has been asked for.
+    pub(super) fn report(&self, matcher: &Matcher<'_>, decided: &[Decided]) -> PartitionReport {
+        let lacks_axis = |i: usize| self.cuts.get(i) == Some(&Some(false));
+        let rules = self.partition.rules.iter().enumerate();
+        let unused =
+            rules.filter(|(i, rule)| !rule.optional && (!matcher.has_used(*i) || lacks_axis(*i)));
+        let names = decided.iter().zip(self.siblings.0).filter(|(decided, _)| !decided.matched);
+        PartitionReport {
+            unused: unused.map(|(_, rule)| rule.pattern.to_string()).collect(),
+            unmatched: names.map(|(_, tensor)| tensor.name.to_owned()).collect(),
+            replicated_bytes: self.replicated_bytes,
+        }
+    }
+}
+
+fn set(extents: &mut [usize], dim: usize, len: usize) {
+    if let Some(extent) = extents.get_mut(dim) {
+        *extent = len;
+    }
+}
+
+/// The selection with these ranges of a dimension, unless they are all of it.
+fn restrict(
+    selection: Selection,
+    shape: &[usize],
+    dim: usize,
+    ranges: impl IntoIterator<Item = Range<usize>>,
+) -> Selection {
+    let mut joined: Vec<Range<usize>> = Vec::new();
+    for range in ranges {
+        match joined.last_mut() {
+            Some(last) if last.end == range.start => last.end = range.end,
+            _ => joined.push(range),
+        }
+    }
+    match &joined[..] {
+        [all] if shape.get(dim).is_some_and(|len| *all == (0..*len)) => selection,
+        _ => selection.with_ranges(dim, joined),
+    }
+}

@@ -1,0 +1,221 @@
+//! The arithmetic of cuts: which ranges of an axis a rank takes. Pure.
+
+use std::num::NonZeroUsize;
+use std::ops::Range;
+
+use super::misfit::Misfit;
+use super::topology::At;
+use super::tp::{Axis, Heads, Misaligned, Part, Split, Uneven};
+
+/// A range that a rank takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Piece {
+    pub(super) range: Range<usize>,
+    /// Whether other ranks take the same range.
+    pub(super) shared: bool,
+}
+
+/// An axis of a tensor, and the cut along it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Line<'a> {
+    pub(super) split: &'a Split,
+    /// Elements along the axis, packed ones counted one by one.
+    pub(super) len: usize,
+    /// How many of them lie in one element on disk.
+    pub(super) per: NonZeroUsize,
+    pub(super) uneven: Uneven,
+    pub(super) misaligned: Misaligned,
+}
+
+impl Split {
+    /// The ranges of an axis of `len` elements that a rank takes, in order.
+    ///
+    /// `uneven` counts where the split itself does not say what to do with uneven lengths.
+    ///
+    /// # Errors
+    ///
+    /// [`Misfit`], if the axis cannot be cut so.
+    pub fn ranges(&self, len: usize, at: At, uneven: Uneven) -> Result<Vec<Range<usize>>, Misfit> {
+        let line = Line {
+            split: self,
+            len,
+            per: NonZeroUsize::MIN,
+            uneven: self.uneven.unwrap_or(uneven),
+            misaligned: self.misaligned.unwrap_or_default(),
+        };
+        Ok(line.pieces_on_disk(at)?.into_iter().map(|piece| piece.range).collect())
+    }
+}
+
+impl Line<'_> {
+    const fn axis(&self) -> Axis {
+        self.split.axis
+    }
+
+    /// What the rank takes, in elements on disk.
+    pub(super) fn pieces_on_disk(&self, at: At) -> Result<Vec<Piece>, Misfit> {
+        self.cut_on_disk(at)
+            .map_err(|misfit| misfit.with_sizes_that_do(|size| self.works_over(size)))
+    }
+
+    /// Whether each of so many ranks gets its part.
+    fn works_over(&self, size: usize) -> bool {
+        (0..size).all(|rank| At::new(rank, size).is_ok_and(|at| self.cut_on_disk(at).is_ok()))
+    }
+
+    fn cut_on_disk(&self, at: At) -> Result<Vec<Piece>, Misfit> {
+        let mut pieces = self.pieces(at)?;
+        for piece in &mut pieces {
+            piece.range = self.on_disk(&piece.range).ok_or_else(|| Misfit::Block {
+                axis: self.axis(),
+                cut: piece.range.clone(),
+                block: self.per.get(),
+                ranks: at.size(),
+                works: Box::default(),
+            })?;
+        }
+        Ok(pieces)
+    }
+
+    /// The elements on disk that hold this range; None if it begins or ends within one.
+    ///
+    /// The last block may be shorter than the others.
+    fn on_disk(&self, range: &Range<usize>) -> Option<Range<usize>> {
+        let per = self.per.get();
+        let whole = |at: usize| at % per == 0 || at == self.len;
+        if self.misaligned == Misaligned::Error && !(whole(range.start) && whole(range.end)) {
+            return None;
+        }
+        if range.is_empty() {
+            let at = range.start.div_ceil(per);
+            return Some(at..at);
+        }
+        Some(range.start / per..range.end.div_ceil(per))
+    }
+
+    /// What the rank takes, packed elements counted one by one.
+    fn pieces(&self, at: At) -> Result<Vec<Piece>, Misfit> {
+        if at == At::ONLY {
+            return Ok(vec![Piece { range: 0..self.len, shared: false }]);
+        }
+        let mut pieces = Vec::with_capacity(self.split.parts.len());
+        let mut start = 0;
+        for part in &self.split.parts {
+            let len = self.part_len(part)?;
+            let (range, shared) = self.cut(len, part, at)?;
+            pieces.push(Piece { range: start + range.start..start + range.end, shared });
+            start += len;
+        }
+        Ok(pieces)
+    }
+
+    /// The length of a part by its proportion.
+    fn part_len(&self, part: &Part) -> Result<usize, Misfit> {
+        if self.split.parts.len() == 1 {
+            return Ok(self.len);
+        }
+        let total: u128 = self.split.parts.iter().map(|part| part.size.get() as u128).sum();
+        let scaled = (self.len as u128).saturating_mul(part.size.get() as u128);
+        match usize::try_from(scaled / total) {
+            Ok(len) if scaled % total == 0 => Ok(len),
+            _ => Err(Misfit::Proportions {
+                axis: self.axis(),
+                len: self.len,
+                parts: self.split.parts.iter().map(|part| part.size.get()).collect(),
+            }),
+        }
+    }
+
+    /// The range of one part that the rank takes, and whether others take the same.
+    fn cut(&self, len: usize, part: &Part, at: At) -> Result<(Range<usize>, bool), Misfit> {
+        let (count, kv) = match part.heads {
+            None => return Ok((self.cut_units(len, at)?, false)),
+            Some(Heads::Query { count, kv }) => (count.get(), Some(kv.get())),
+            Some(Heads::KeyValue { count }) => (count.get(), None),
+        };
+        if len % count != 0 {
+            return Err(Misfit::HeadWidth { axis: self.axis(), len, heads: count });
+        }
+        let width = len / count;
+        let elements = |heads: Range<usize>| heads.start * width..heads.end * width;
+        if let (Uneven::Balanced, Some(kv)) = (self.uneven, kv) {
+            return Ok((elements(self.within(count, kv, at)?), false));
+        }
+        if count % at.size() == 0 {
+            return Ok((elements(at.balanced(count)), false));
+        }
+        if at.size() % count == 0 && kv.is_none() {
+            let head = at.rank() / (at.size() / count);
+            return Ok((elements(head..head + 1), true));
+        }
+        match self.uneven {
+            Uneven::Error => {
+                Err(Misfit::Heads { heads: count, ranks: at.size(), works: Box::default() })
+            }
+            Uneven::Chunk => Ok((self.cut_units(len, at)?, false)),
+            Uneven::Balanced => Ok((elements(at.balanced(count)), false)),
+        }
+    }
+
+    /// The heads that a rank takes if each goes with the key and value head that it needs.
+    fn within(&self, heads: usize, kv: usize, at: At) -> Result<Range<usize>, Misfit> {
+        if heads % kv != 0 {
+            return Err(Misfit::HeadWidth { axis: self.axis(), len: heads, heads: kv });
+        }
+        let each = heads / kv;
+        if at.size() > kv && at.size() % kv == 0 {
+            // Neighbouring ranks share one key and value head, and the heads that need it.
+            let ranks = at.size() / kv;
+            let first = at.rank() / ranks * each;
+            let inner = At::new(at.rank() % ranks, ranks).unwrap_or(At::ONLY).balanced(each);
+            return Ok(first + inner.start..first + inner.end);
+        }
+        let groups = at.balanced(kv);
+        Ok(groups.start * each..groups.end * each)
+    }
+
+    /// The range of a part without heads.
+    fn cut_units(&self, len: usize, at: At) -> Result<Range<usize>, Misfit> {
+        let Split { unit, align, .. } = self.split;
+        let (unit, align) = (unit.get(), align.get());
+        let ranks = at.size();
+        let covered = self.uneven == Uneven::Error && self.misaligned == Misaligned::Cover;
+        if len % ranks == 0 {
+            let each = len / ranks;
+            if each % unit == 0 && (each % align == 0 || covered) {
+                return Ok(each * at.rank()..each * (at.rank() + 1));
+            }
+        }
+        let step = lcm(unit, align);
+        let units = len.div_ceil(step);
+        let run = match self.uneven {
+            Uneven::Error => return Err(self.uneven(len, ranks)),
+            Uneven::Balanced => at.balanced(units),
+            Uneven::Chunk => {
+                let each = units.div_ceil(ranks);
+                let start = each.saturating_mul(at.rank()).min(units);
+                start..start.saturating_add(each).min(units)
+            }
+        };
+        let bounded = |at: usize| at.saturating_mul(step).min(len);
+        Ok(bounded(run.start)..bounded(run.end))
+    }
+
+    fn uneven(&self, len: usize, ranks: usize) -> Misfit {
+        let Split { unit, align, .. } = self.split;
+        let unit = match self.misaligned {
+            Misaligned::Error => lcm(lcm(unit.get(), align.get()), self.per.get()),
+            Misaligned::Cover => unit.get(),
+        };
+        Misfit::Uneven { axis: self.axis(), len, unit, ranks, works: Box::default() }
+    }
+}
+
+/// The least number that both divide; the larger one if that is too large.
+fn lcm(a: usize, b: usize) -> usize {
+    let (mut x, mut y) = (a, b);
+    while y != 0 {
+        (x, y) = (y, x % y);
+    }
+    (a / x).checked_mul(b).unwrap_or(a.max(b))
+}

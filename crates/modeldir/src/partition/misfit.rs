@@ -1,0 +1,63 @@
+//! Why a tensor cannot be cut as a rule says, and over how many ranks it could be.
+
+use std::fmt;
+use std::ops::Range;
+
+use super::tp::Axis;
+use super::words::{Units, Works, sizes_that_do};
+
+/// Why an axis cannot be cut as a rule says.
+///
+/// Where a field `works` is, it lists numbers of ranks over which the same cut works.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "variants are documented, and their fields are what these name")]
+pub enum Misfit {
+    /// Heads stay whole, and the ranks do not divide them.
+    #[error("{heads} heads over {ranks} ranks{}", Works(works))]
+    Heads { heads: usize, ranks: usize, works: Box<[usize]> },
+    /// The length of the axis, or of a part of it, cannot be shared evenly.
+    #[error("{len} elements along {axis}{} over {ranks} ranks{}", Units(*unit), Works(works))]
+    Uneven { axis: Axis, len: usize, unit: usize, ranks: usize, works: Box<[usize]> },
+    /// A cut falls within a block of a quantized tensor.
+    #[error(
+        "elements {}..{} along {axis} over {ranks} ranks cut blocks of {block}{}; \
+         Misaligned::Cover takes blocks whole",
+        cut.start, cut.end, Works(works)
+    )]
+    Block { axis: Axis, cut: Range<usize>, block: usize, ranks: usize, works: Box<[usize]> },
+    /// The axis is not made of parts of these proportions.
+    #[error("{len} elements along {axis} do not divide in proportions of {parts:?}")]
+    Proportions { axis: Axis, len: usize, parts: Box<[usize]> },
+    /// The axis, or a part of it, does not hold this number of heads.
+    #[error("{len} elements along {axis} are not {heads} heads")]
+    HeadWidth { axis: Axis, len: usize, heads: usize },
+    /// What lies on disk is not cut along this axis, whatever the number of ranks.
+    #[error("cannot be cut along {axis}: {reason}")]
+    Uncuttable { axis: Axis, reason: &'static str },
+    /// Experts lie along the dimension that would be cut.
+    #[error("dimension {dim} would be cut, and experts lie along it")]
+    ExpertsThere { dim: usize },
+}
+
+impl Misfit {
+    /// The same with the numbers of ranks over which it works, if it says them.
+    pub(super) fn with_sizes_that_do(mut self, works_over: impl Fn(usize) -> bool) -> Self {
+        if let Self::Heads { works, .. } | Self::Uneven { works, .. } | Self::Block { works, .. } =
+            &mut self
+        {
+            *works = sizes_that_do(works_over);
+        }
+        self
+    }
+}
+
+impl fmt::Display for Axis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Out => f.write_str("the outputs"),
+            Self::In => f.write_str("the inputs"),
+            Self::Dim(dim) => write!(f, "dimension {dim}"),
+        }
+    }
+}

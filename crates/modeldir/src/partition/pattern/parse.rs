@@ -1,0 +1,88 @@
+//! How a pattern is written.
+
+use std::str::FromStr;
+
+use super::{Glob, Pattern, Segment};
+use crate::{Error, Result};
+
+/// The most names that the alternatives of one segment may stand for.
+const MAX_ALTERNATIVES: usize = 256;
+
+impl FromStr for Pattern {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let refuse = |reason| Error::Pattern { pattern: text.into(), reason };
+        let segments: Result<Vec<_>, _> = text.split('.').map(segment).collect();
+        let pattern = Self { text: text.into(), segments: segments.map_err(refuse)? };
+        for once in [Segment::Layer, Segment::Expert] {
+            if pattern.segments.iter().filter(|segment| **segment == once).count() > 1 {
+                return Err(refuse("{l} and {e} may each be there once"));
+            }
+        }
+        Ok(pattern)
+    }
+}
+
+fn segment(text: &str) -> Result<Segment, &'static str> {
+    match text {
+        "" => return Err("empty segment"),
+        "**" => return Ok(Segment::AnyNumber),
+        "{l}" => return Ok(Segment::Layer),
+        "{e}" => return Ok(Segment::Expert),
+        _ => {}
+    }
+    if text.contains("**") {
+        return Err("** stands alone between dots");
+    }
+    if text.contains(['{', '}']) {
+        return Err("only {l} and {e}, alone between dots");
+    }
+    let globs = alternatives(text)?;
+    Ok(Segment::One(
+        globs.iter().map(|glob| Glob(glob.split('*').map(Into::into).collect())).collect(),
+    ))
+}
+
+/// The texts that a segment with `(a|b)` in it stands for.
+fn alternatives(text: &str) -> Result<Vec<String>, &'static str> {
+    const UNCLOSED: &str = "a parenthesis is not closed within its segment";
+    let mut done = vec![String::new()];
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('(') {
+        let (choice, after) = after.split_once(')').ok_or(UNCLOSED)?;
+        if before.contains([')', '|']) || choice.contains('(') {
+            return Err("| and parentheses are for (a|b), not nested");
+        }
+        done = done
+            .iter()
+            .flat_map(|head| choice.split('|').map(move |option| format!("{head}{before}{option}")))
+            .collect();
+        if done.len() > MAX_ALTERNATIVES {
+            return Err("too many alternatives in one segment");
+        }
+        rest = after;
+    }
+    if rest.contains([')', '|']) {
+        return Err("| and parentheses are for (a|b), not nested");
+    }
+    Ok(done.into_iter().map(|head| head + rest).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Error, Pattern};
+
+    #[test]
+    fn faults_are_named() {
+        for text in
+            ["", "a..b", "a**", "(a", "a)", "a|b", "(a(b))", "{x}", "a{l}", "{l}.{l}", "(a.b)"]
+        {
+            let error = text.parse::<Pattern>().unwrap_err();
+            assert!(
+                matches!(&error, Error::Pattern { pattern, .. } if **pattern == *text),
+                "{error}"
+            );
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Which layers a pipeline stage has, and which experts an expert-parallel rank.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use super::topology::At;
+use super::tp::Uneven;
+use crate::{Error, Result};
+
+/// How layers are shared out over the stages of a pipeline.
+///
+/// Every stage gets the same number; they differ in where those that remain go. 61 layers over 4
+/// stages are 16, 15, 15, 15 by `Front`, 15, 15, 15, 16 by `Back` and 15, 15, 16, 15 by `Middle`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum LayerSplit {
+    /// The first stages get one more, as transformers does it.
+    #[default]
+    Front,
+    /// The last stages get one more, as `SGLang` does it.
+    Back,
+    /// From the last stage but one backwards, as vLLM does it.
+    Middle,
+    /// Each stage has its number of layers.
+    Sizes(Vec<usize>),
+}
+
+impl LayerSplit {
+    /// The layers of a stage.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::LayerSizes`] if the sizes do not make that many stages or layers.
+    pub fn layers(&self, num_layers: usize, stage: At) -> Result<Range<usize>> {
+        self.check(stage)?;
+        let (rank, size) = (stage.rank(), stage.size());
+        let (each, more) = (num_layers / size, num_layers % size);
+        // How many of the stages before a given one have a layer more.
+        let extra = |stage: usize| match self {
+            Self::Front => stage.min(more),
+            Self::Back => (stage + more).saturating_sub(size),
+            _ => (stage + more + 1).saturating_sub(size).min(more),
+        };
+        if let Self::Sizes(sizes) = self {
+            let total = sizes.iter().try_fold(0, |sum: usize, size| sum.checked_add(*size));
+            if total != Some(num_layers) {
+                let sizes = sizes.as_slice().into();
+                return Err(Error::LayerSizes { sizes, stages: size, layers: Some(num_layers) });
+            }
+            let start = sizes.iter().take(rank).sum();
+            return Ok(start..start + sizes.get(rank).copied().unwrap_or(0));
+        }
+        Ok(each * rank + extra(rank)..each * (rank + 1) + extra(rank + 1))
+    }
+
+    /// Refuses sizes for another number of stages.
+    pub(super) fn check(&self, stage: At) -> Result<()> {
+        match self {
+            Self::Sizes(sizes) if sizes.len() != stage.size() => Err(Error::LayerSizes {
+                sizes: sizes.as_slice().into(),
+                stages: stage.size(),
+                layers: None,
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// How experts are shared out over the ranks of an expert-parallel group.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ExpertSplit {
+    /// A run of neighbours for each rank.
+    #[default]
+    Linear,
+    /// One after the other, as cards are dealt.
+    RoundRobin,
+    /// The experts in the order of the slots of all ranks, each rank having as many slots; an
+    /// expert may be in several. One list for every layer, or a list for each layer by its number.
+    Slots(Vec<Vec<usize>>),
+}
+
+impl ExpertSplit {
+    /// The experts of a rank, in the order in which it holds them.
+    ///
+    /// `layer` chooses among the lists of [`Slots`](Self::Slots). `uneven` says what to do with a
+    /// number of experts that the ranks do not divide.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::UnevenExperts`] if they do not divide and `uneven` is [`Uneven::Error`], or if the
+    /// slots do not; [`Error::NoExpertSlots`] if there is no list for the layer;
+    /// [`Error::ExpertSlot`] if one that is listed does not exist.
+    pub fn experts(
+        &self,
+        num_experts: usize,
+        layer: Option<usize>,
+        rank: At,
+        uneven: Uneven,
+    ) -> Result<Vec<usize>> {
+        match self {
+            Self::Linear => Ok(linear(num_experts, rank, uneven)?.collect()),
+            Self::RoundRobin => {
+                if uneven == Uneven::Error {
+                    linear(num_experts, rank, uneven)?;
+                }
+                Ok((rank.rank()..num_experts).step_by(rank.size()).collect())
+            }
+            Self::Slots(lists) => {
+                let list = match (&lists[..], layer) {
+                    ([all], _) => Some(all),
+                    (_, Some(layer)) => lists.get(layer),
+                    (_, None) => None,
+                };
+                let list = list.ok_or(Error::NoExpertSlots { tensor: None })?;
+                let absent = list.iter().find(|expert| **expert >= num_experts);
+                if let Some(expert) = absent.copied() {
+                    return Err(Error::ExpertSlot { tensor: None, expert, count: num_experts });
+                }
+                let slots = linear(list.len(), rank, Uneven::Error)?;
+                Ok(list.get(slots).unwrap_or_default().to_vec())
+            }
+        }
+    }
+}
+
+/// A run of neighbours.
+fn linear(count: usize, rank: At, uneven: Uneven) -> Result<Range<usize>> {
+    match uneven {
+        Uneven::Error if count % rank.size() != 0 => {
+            Err(Error::UnevenExperts { tensor: None, count, size: rank.size() })
+        }
+        Uneven::Chunk => {
+            let each = count.div_ceil(rank.size());
+            let start = each.saturating_mul(rank.rank()).min(count);
+            Ok(start..start.saturating_add(each).min(count))
+        }
+        _ => Ok(rank.balanced(count)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ExpertSplit, LayerSplit};
+    use crate::Error;
+    use crate::partition::topology::At;
+    use crate::partition::tp::Uneven;
+
+    fn stages(split: &LayerSplit, layers: usize, size: usize) -> Vec<usize> {
+        let stage = |rank| split.layers(layers, At::new(rank, size).unwrap()).unwrap().len();
+        (0..size).map(stage).collect()
+    }
+
+    #[test]
+    fn remaining_layers_go_where_each_convention_puts_them() {
+        assert_eq!(stages(&LayerSplit::Front, 61, 4), [16, 15, 15, 15]);
+        assert_eq!(stages(&LayerSplit::Back, 61, 4), [15, 15, 15, 16]);
+        assert_eq!(stages(&LayerSplit::Middle, 61, 4), [15, 15, 16, 15]);
+        assert_eq!(stages(&LayerSplit::Middle, 63, 4), [16, 16, 16, 15]);
+        assert_eq!(stages(&LayerSplit::Sizes(vec![1, 0, 60]), 61, 3), [1, 0, 60]);
+        assert_eq!(stages(&LayerSplit::Front, 2, 4), [1, 1, 0, 0]);
+    }
+
+    #[test]
+    fn sizes_have_to_make_the_layers() {
+        let error = LayerSplit::Sizes(vec![42, 36]).layers(80, At::new(0, 2).unwrap()).unwrap_err();
+        assert!(matches!(error, Error::LayerSizes { layers: Some(80), .. }), "{error}");
+    }
+
+    fn experts(split: &ExpertSplit, uneven: Uneven, count: usize, size: usize) -> Vec<Vec<usize>> {
+        let of =
+            |rank| split.experts(count, Some(1), At::new(rank, size).unwrap(), uneven).unwrap();
+        (0..size).map(of).collect()
+    }
+
+    #[test]
+    fn experts_are_runs_or_dealt() {
+        let (linear, dealt) = (ExpertSplit::Linear, ExpertSplit::RoundRobin);
+        assert_eq!(experts(&linear, Uneven::Error, 4, 2), [[0, 1], [2, 3]]);
+        assert_eq!(experts(&dealt, Uneven::Error, 4, 2), [[0, 2], [1, 3]]);
+        assert_eq!(experts(&linear, Uneven::Balanced, 5, 3), [vec![0, 1], vec![2, 3], vec![4]]);
+        assert_eq!(experts(&linear, Uneven::Chunk, 4, 3), [vec![0, 1], vec![2, 3], vec![]]);
+        assert_eq!(experts(&dealt, Uneven::Balanced, 4, 3), [vec![0, 3], vec![1], vec![2]]);
+        for split in [linear, dealt] {
+            let error =
+                split.experts(256, None, At::new(0, 3).unwrap(), Uneven::Error).unwrap_err();
+            assert!(matches!(error, Error::UnevenExperts { count: 256, size: 3, .. }), "{error}");
+        }
+    }
+
+    #[test]
+    fn slots_may_repeat_experts_and_differ_by_layer() {
+        let one = ExpertSplit::Slots(vec![vec![0, 1, 1, 2]]);
+        assert_eq!(experts(&one, Uneven::Error, 3, 2), [[0, 1], [1, 2]]);
+        let each = ExpertSplit::Slots(vec![vec![], vec![2, 0, 1, 0]]);
+        assert_eq!(experts(&each, Uneven::Error, 3, 2), [[2, 0], [1, 0]]);
+        let at = At::new(0, 2).unwrap();
+        for layer in [None, Some(2)] {
+            let error = each.experts(3, layer, at, Uneven::Error).unwrap_err();
+            assert!(matches!(error, Error::NoExpertSlots { .. }), "{error}");
+        }
+        let error = each.experts(2, Some(1), at, Uneven::Error).unwrap_err();
+        assert!(matches!(error, Error::ExpertSlot { expert: 2, .. }), "{error}");
+    }
+}

@@ -1,0 +1,80 @@
+//! How errors and reports say numbers of ranks and names.
+
+use std::fmt;
+
+use tensorfile::Quoted;
+
+/// Numbers of ranks up to here are tried for errors that say what would do.
+const MAX_TRIED: usize = 256;
+
+/// Numbers of ranks that an error names at most.
+const MAX_NAMED: usize = 12;
+
+/// The first numbers of ranks, from two on, over which something works.
+pub(super) fn sizes_that_do(works_over: impl Fn(usize) -> bool) -> Box<[usize]> {
+    (2..=MAX_TRIED).filter(|size| works_over(*size)).take(MAX_NAMED).collect()
+}
+
+/// Displays in what units something is counted, if they are not ones.
+pub(super) struct Units(pub(super) usize);
+
+impl fmt::Display for Units {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 == 1 { Ok(()) } else { write!(f, " in blocks of {}", self.0) }
+    }
+}
+
+/// Displays the numbers of ranks that would do.
+pub(super) struct Works<'a>(pub(super) &'a [usize]);
+
+impl fmt::Display for Works<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [first, rest @ ..] = self.0 else {
+            return write!(f, "; no number up to {MAX_TRIED} would do");
+        };
+        write!(f, "; {first}")?;
+        for (i, size) in rest.iter().enumerate() {
+            write!(f, "{}{size}", if i + 1 == rest.len() { " or " } else { ", " })?;
+        }
+        f.write_str(" would do")
+    }
+}
+
+/// Displays the numbers of ranks that divide a number of things.
+pub(crate) struct Divisors(pub(crate) usize);
+
+impl fmt::Display for Divisors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Works(&sizes_that_do(|size| self.0 % size == 0)).fmt(f)
+    }
+}
+
+/// Displays of which tensor the rest is said, if that is known.
+pub(crate) struct OfTensor<'a>(pub(crate) &'a Option<Box<str>>);
+
+impl fmt::Display for OfTensor<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|name| write!(f, "tensor {}: ", Quoted(name)))
+    }
+}
+
+/// Displays how many layers were expected beside stages, if that is known.
+pub(crate) struct AndLayers(pub(crate) Option<usize>);
+
+impl fmt::Display for AndLayers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|layers| write!(f, ", {layers} layers"))
+    }
+}
+
+/// Displays names in a row, cut after ten.
+pub(crate) struct Shown<'a>(pub(crate) &'a [String]);
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, name) in self.0.iter().take(10).enumerate() {
+            write!(f, "{}{}", if i == 0 { "" } else { ", " }, Quoted(name))?;
+        }
+        if self.0.len() > 10 { write!(f, " and {} more", self.0.len() - 10) } else { Ok(()) }
+    }
+}
