@@ -9,6 +9,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use tensorfile::Lookalike;
 
+use crate::json::Limit;
 use crate::{Error, FileRole, Result, TokenizerFiles, json};
 
 /// The name of the template that is used when a request names none.
@@ -30,9 +31,9 @@ pub struct ChatTemplate {
 pub(crate) fn read(
     directory: &Path,
     files: &TokenizerFiles,
-    max_bytes: u64,
+    limit: Limit,
 ) -> Result<Vec<ChatTemplate>> {
-    let templates = from_own_files(directory, files, max_bytes)?;
+    let templates = from_own_files(directory, files, limit)?;
     if !templates.is_empty() {
         return Ok(templates);
     }
@@ -50,7 +51,7 @@ pub(crate) fn read(
 fn from_own_files(
     directory: &Path,
     files: &TokenizerFiles,
-    max_bytes: u64,
+    limit: Limit,
 ) -> Result<Vec<ChatTemplate>> {
     let main = files.path(FileRole::ChatTemplate);
     let others = jinja_files(&directory.join("additional_chat_templates"))?;
@@ -69,7 +70,7 @@ fn from_own_files(
     let named = main.into_iter().chain(others.into_iter().map(|path| (stem(&path), path)));
     let mut templates = BTreeMap::new();
     for (name, path) in named {
-        let text = json::read(&path, max_bytes)?;
+        let text = json::read(&path, limit)?;
         check(&path, &text)?;
         templates.insert(name, (text, path));
     }
@@ -127,18 +128,13 @@ fn jinja_files(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Refuses the pages that servers send in place of a file.
+/// Refuses a text without any tag of the language, such as the pages that servers send in place of a
+/// file. A template may start as a page does, so that its start alone tells nothing.
 fn check(path: &Path, text: &str) -> Result<()> {
-    let start: String = text.trim_start().chars().take(60).collect();
-    let lower = start.to_ascii_lowercase();
-    let looks_like = if lower.starts_with("<!doctype html") || lower.starts_with("<html") {
-        Lookalike::Html
-    } else if ["404: not found", "entry not found"].contains(&lower.trim_end()) {
-        Lookalike::Text
-    } else {
+    if ["{{", "{%"].iter().any(|tag| text.contains(tag)) {
         return Ok(());
-    };
-    let start = start.trim_end().into();
+    }
+    let (looks_like, start) = (Lookalike::of(text.as_bytes()), json::start_of(text));
     Err(Error::NotATemplate { path: path.to_owned(), looks_like, start })
 }
 
@@ -168,14 +164,14 @@ mod tests {
             fs::write(path, text).unwrap();
         }
         let names: Vec<&str> = files.iter().map(|(name, _)| *name).collect();
-        let templates = TokenizerFiles::from_names(dir.path(), &names).chat_templates()?;
+        let templates = TokenizerFiles::find_in(dir.path(), &names).chat_templates()?;
         let file = |path: &Path| path.file_name().unwrap().to_string_lossy().into_owned();
         let shown = templates.iter().map(|t| format!("{}={}@{}", t.name, t.text, file(&t.path)));
         Ok(shown.collect())
     }
 
-    const JINJA: File<'static> = ("chat_template.jinja", "J");
-    const TOOLS: File<'static> = ("additional_chat_templates/tool_use.jinja", "T");
+    const JINJA: File<'static> = ("chat_template.jinja", "{{J}}");
+    const TOOLS: File<'static> = ("additional_chat_templates/tool_use.jinja", "{{T}}");
     const STRING: File<'static> = ("tokenizer_config.json", r#"{"chat_template": "S"}"#);
     const LEGACY: File<'static> = ("chat_template.json", r#"{"chat_template": "L"}"#);
 
@@ -185,12 +181,12 @@ mod tests {
         let list = ("tokenizer_config.json", list);
         let null = ("tokenizer_config.json", r#"{"chat_template": null}"#);
         let cases: [(&[File<'_>], &[&str]); 8] = [
-            (&[JINJA, STRING, LEGACY], &["default=J@chat_template.jinja"]),
+            (&[JINJA, STRING, LEGACY], &["default={{J}}@chat_template.jinja"]),
             (
                 &[JINJA, TOOLS, LEGACY],
-                &["default=J@chat_template.jinja", "tool_use=T@tool_use.jinja"],
+                &["default={{J}}@chat_template.jinja", "tool_use={{T}}@tool_use.jinja"],
             ),
-            (&[TOOLS, STRING], &["tool_use=T@tool_use.jinja"]),
+            (&[TOOLS, STRING], &["tool_use={{T}}@tool_use.jinja"]),
             (&[STRING, LEGACY], &["default=S@tokenizer_config.json"]),
             (&[list], &["default=D@tokenizer_config.json", "a=A@tokenizer_config.json"]),
             (&[null, LEGACY], &["default=L@chat_template.json"]),
@@ -218,6 +214,7 @@ mod tests {
             (("chat_template.jinja", pointer), "chat_template.jinja: is a Git LFS pointer"),
             (("chat_template.jinja", "404: Not Found"), "not a chat template: it looks like text"),
             (("chat_template.jinja", "<!DOCTYPE html>"), "it looks like a web page"),
+            (("chat_template.jinja", "{\"error\": 1}"), "it looks like JSON text"),
             (("tokenizer_config.json", "{"), "tokenizer_config.json: line 1 column 1: EOF"),
             (
                 ("chat_template.json", r#"{"chat_template": 1}"#),
@@ -232,8 +229,9 @@ mod tests {
     }
 
     #[test]
-    fn a_template_may_start_with_a_tag() {
-        let file = ("chat_template.jinja", "<|im_start|>{{ x }}");
-        assert_eq!(templates(&[file]).unwrap().len(), 1);
+    fn a_template_may_start_as_a_page_or_json_does() {
+        for text in ["<|im_start|>{{ x }}", "<s>{% if x %}{% endif %}", "{{ x }}", "[{{ x }}]"] {
+            assert_eq!(templates(&[("chat_template.jinja", text)]).unwrap().len(), 1, "{text}");
+        }
     }
 }

@@ -83,7 +83,7 @@ impl ModelConfig {
     /// As [`from_json`](Self::from_json), and [`Error::File`] where the file cannot be read.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        Self::parse(path, &json::read(path, json::DEFAULT_MAX_BYTES)?)
+        Self::parse(path, &json::read(path, json::Limit::FIXED)?)
     }
 
     /// Reads the configuration of a directory: `config.json`, or a version of it that
@@ -91,7 +91,7 @@ impl ModelConfig {
     pub(crate) fn in_directory(directory: &Path, max_bytes: u64) -> Result<Self> {
         let read = |name: &str| {
             let path = directory.join(name);
-            let text = json::read_if_there(&path, max_bytes)?;
+            let text = json::read_if_there(&path, json::Limit::of_json(max_bytes))?;
             text.map(|text| Self::parse(&path, &text)).transpose()
         };
         if let Some(config) = read("config.json")? {

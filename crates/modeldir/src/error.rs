@@ -161,12 +161,13 @@ pub enum Error {
     /// A JSON file or a chat template is not UTF-8 text.
     #[error("{}: line {line} column {column}: not UTF-8", PathText(path))]
     NotUtf8 { path: PathBuf, line: usize, column: usize },
-    /// A JSON file is longer than the cap.
+    /// A JSON file is longer than the cap, which this field of `OpenOptions` raises, if one does.
     #[error(
-        "{}: {byte_len} bytes, the limit is {max} (OpenOptions::{option} raises it)",
-        PathText(path)
+        "{}: {byte_len} bytes, the limit is {max}{}",
+        PathText(path),
+        RaisedBy(*option)
     )]
-    JsonTooLarge { path: PathBuf, byte_len: u64, max: u64, option: &'static str },
+    JsonTooLarge { path: PathBuf, byte_len: u64, max: u64, option: Option<&'static str> },
     /// The values of a JSON file would take more memory than a file of its kind can need.
     #[error(
         "{}: its values need some {needed} bytes of memory, the limit is {max}",
@@ -360,6 +361,18 @@ impl fmt::Display for Names<'_> {
             0 => f.write_str("none"),
             n if n > 20 => write!(f, " and {} more", n - 20),
             _ => Ok(()),
+        }
+    }
+}
+
+/// Displays which field of `OpenOptions` raises a limit.
+struct RaisedBy(Option<&'static str>);
+
+impl fmt::Display for RaisedBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(option) => write!(f, " (OpenOptions::{option} raises it)"),
+            None => Ok(()),
         }
     }
 }

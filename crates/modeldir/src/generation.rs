@@ -58,13 +58,13 @@ impl GenerationConfig {
     /// As [`from_json`](Self::from_json), and [`Error::File`](crate::Error::File) where the file cannot be read.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        Self::parse(path, &json::read(path, json::DEFAULT_MAX_BYTES)?)
+        Self::parse(path, &json::read(path, json::Limit::FIXED)?)
     }
 
     /// Reads `generation_config.json` of a directory, if it is there.
     pub(crate) fn in_directory(directory: &Path, max_bytes: u64) -> Result<Option<Self>> {
         let path = directory.join("generation_config.json");
-        let text = json::read_if_there(&path, max_bytes)?;
+        let text = json::read_if_there(&path, json::Limit::of_json(max_bytes))?;
         text.map(|text| Self::parse(&path, &text)).transpose()
     }
 

@@ -13,17 +13,38 @@ use tensorfile::{LfsPointer, PathText, SourceFile};
 use crate::{Error, Result};
 
 pub(crate) use fields::{Fields, float, kind};
-pub(crate) use parse::{parse, parse_object, syntax_error};
+pub(crate) use parse::{parse, parse_object, start_of, syntax_error};
 
 /// The longest JSON file that is read when nothing else is asked for: 64 MiB.
 pub(crate) const DEFAULT_MAX_BYTES: u64 = 64 << 20;
 
-/// The text of a regular file of at most `max` bytes, without its byte-order mark.
-///
-/// `option` is the field of `OpenOptions` that raises the limit. Never blocks on a FIFO.
-pub(crate) fn read_text(path: &Path, max: u64, option: &'static str) -> Result<String> {
+/// How many bytes a file may have, and the field of `OpenOptions` that raises this, if one does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Limit {
+    max: u64,
+    option: Option<&'static str>,
+}
+
+impl Limit {
+    /// The limit of calls that take no options.
+    pub(crate) const FIXED: Self = Self { max: DEFAULT_MAX_BYTES, option: None };
+
+    /// The limit of an index.
+    pub(crate) const fn of_index(max: u64) -> Self {
+        Self { max, option: Some("max_index_bytes") }
+    }
+
+    /// The limit of the other JSON files of a directory.
+    pub(crate) const fn of_json(max: u64) -> Self {
+        Self { max, option: Some("max_json_bytes") }
+    }
+}
+
+/// The text of a regular file, without its byte-order mark. Never blocks on a FIFO.
+pub(crate) fn read(path: &Path, limit: Limit) -> Result<String> {
     let file = SourceFile::open(path)?;
     let byte_len = file.opened_len();
+    let Limit { max, option } = limit;
     if byte_len > max {
         return Err(Error::JsonTooLarge { path: path.to_owned(), byte_len, max, option });
     }
@@ -36,14 +57,9 @@ pub(crate) fn read_text(path: &Path, max: u64, option: &'static str) -> Result<S
     Ok(text)
 }
 
-/// The text of a file of the model's, such as `config.json`.
-pub(crate) fn read(path: &Path, max: u64) -> Result<String> {
-    read_text(path, max, "max_json_bytes")
-}
-
 /// As [`read`], or None where there is no such file.
-pub(crate) fn read_if_there(path: &Path, max: u64) -> Result<Option<String>> {
-    match read(path, max) {
+pub(crate) fn read_if_there(path: &Path, limit: Limit) -> Result<Option<String>> {
+    match read(path, limit) {
         Err(Error::File(tensorfile::Error::NotFound { .. })) => Ok(None),
         read => read.map(Some),
     }
@@ -119,7 +135,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use super::{SourceFile, read_bytes, read_text, text};
+    use super::{Limit, SourceFile, read, read_bytes, text};
     use crate::Error;
 
     const POINTER: &str = "version https://git-lfs.github.com/spec/v1\n\
@@ -145,7 +161,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("config.json");
         fs::write(&path, "\u{feff}{}\r\n").unwrap();
-        assert_eq!(read_text(&path, 10, "max_json_bytes").unwrap(), "{}\r\n");
+        assert_eq!(read(&path, Limit::of_json(10)).unwrap(), "{}\r\n");
     }
 
     #[test]
@@ -169,13 +185,16 @@ mod tests {
     fn refuses_folders_missing_files_and_long_files() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("config.json");
-        let read = || read_text(&path, 2, "max_json_bytes").unwrap_err();
+        let read_to = |limit| read(&path, limit).unwrap_err();
+        let read = || read_to(Limit::of_json(2));
         assert!(matches!(read(), Error::File(tensorfile::Error::NotFound { .. })));
         fs::create_dir(&path).unwrap();
         assert!(matches!(read(), Error::File(tensorfile::Error::NotARegularFile { .. })));
         fs::remove_dir(&path).unwrap();
         fs::write(&path, "{ }").unwrap();
         assert!(matches!(read(), Error::JsonTooLarge { byte_len: 3, max: 2, .. }));
-        assert!(read().to_string().contains("OpenOptions::max_json_bytes"));
+        assert!(read().to_string().contains("(OpenOptions::max_json_bytes raises it)"));
+        let fixed = Limit { max: 2, ..Limit::FIXED };
+        assert!(read_to(fixed).to_string().ends_with("config.json: 3 bytes, the limit is 2"));
     }
 }

@@ -78,7 +78,9 @@ impl Quantization {
         }
         for name in SIDE_CARS {
             let path = directory.join(name);
-            let Some(text) = json::read_if_there(&path, max_bytes)? else { continue };
+            let Some(text) = json::read_if_there(&path, json::Limit::of_json(max_bytes))? else {
+                continue;
+            };
             if let Some(found) = Self::parse(&path, &text)? {
                 return Ok(Some(found));
             }

@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use tensorfile::PathText;
 
+use crate::json::Limit;
 use crate::weight_map::WeightMap;
 use crate::{Error, Family, ModelConfig, OpenOptions, Result, json, natural, shard_path};
 use family::Folder;
@@ -182,7 +183,7 @@ fn configured(root: &Path, folder: &Folder<'_>, config: &Path, value: &str) -> R
 
 /// Reads and parses an index.
 fn read_index(path: &Path, max_bytes: u64) -> Result<WeightMap> {
-    let text = json::read_text(path, max_bytes, "max_index_bytes")?;
+    let text = json::read(path, Limit::of_index(max_bytes))?;
     WeightMap::parse(path, text)
 }
 

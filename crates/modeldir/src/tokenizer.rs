@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::json::Limit;
 use crate::versions::{newest_first, version};
 use crate::{ChatTemplate, Error, FileRole, Result, chat_template, json};
 
@@ -20,14 +21,13 @@ const VOCABULARIES: [FileRole; 6] = [
 
 /// The tokenizer, processor and chat template files of a directory, by their roles.
 ///
-/// Finding them looks at names only. A file is read when a method asks for its content, so that a
-/// broken one stops nothing else.
+/// A file is read when a method asks for its content, so that a broken one stops nothing else.
 ///
 /// ```
 /// use modeldir::{FileRole, TokenizerFiles};
 ///
 /// let names = ["config.json", "merges.txt", "tokenizer_config.json", "vocab.json"];
-/// let files = TokenizerFiles::from_names("models/gpt2", &names);
+/// let files = TokenizerFiles::find_in("models/gpt2", &names);
 /// assert_eq!(files.path(FileRole::Tokenizer), None);
 /// let (role, path) = files.vocabulary().expect("there is one");
 /// assert_eq!(role, FileRole::VocabJson);
@@ -37,28 +37,33 @@ const VOCABULARIES: [FileRole; 6] = [
 pub struct TokenizerFiles {
     directory: PathBuf,
     paths: BTreeMap<FileRole, PathBuf>,
-    max_bytes: u64,
+    limit: Limit,
 }
 
 impl TokenizerFiles {
     /// Finds the roles of the files of these names in a directory.
     ///
-    /// This reads a file in one case only: where there is a versioned name such as
-    /// `tokenizer.4.0.json`, the tokenizer's configuration is asked whether it counts.
-    pub fn from_names(directory: impl Into<PathBuf>, names: &[impl AsRef<str>]) -> Self {
-        Self::with_max_bytes(directory.into(), names, json::DEFAULT_MAX_BYTES)
+    /// This looks into the directory in one case only: where there is a versioned name such as
+    /// `tokenizer.4.0.json`, the tokenizer's configuration is read, and says whether it counts.
+    /// JSON files may have 64 MiB.
+    pub fn find_in(directory: impl Into<PathBuf>, names: &[impl AsRef<str>]) -> Self {
+        Self::with_limit(directory.into(), names, Limit::FIXED)
     }
 
-    /// As [`from_names`](Self::from_names), for JSON files of at most `max_bytes` bytes.
+    /// As [`find_in`](Self::find_in), for JSON files of at most `max_bytes` bytes.
     pub(crate) fn with_max_bytes(
         directory: PathBuf,
         names: &[impl AsRef<str>],
         max_bytes: u64,
     ) -> Self {
+        Self::with_limit(directory, names, Limit::of_json(max_bytes))
+    }
+
+    fn with_limit(directory: PathBuf, names: &[impl AsRef<str>], limit: Limit) -> Self {
         let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
         let found = |role: FileRole| Some((role, directory.join(role.find(&names)?)));
         let paths = FileRole::ALL.into_iter().filter_map(found).collect();
-        let mut files = Self { directory, paths, max_bytes };
+        let mut files = Self { directory, paths, limit };
         if let Some(name) = files.versioned_tokenizer(&names) {
             files.paths.insert(FileRole::Tokenizer, files.directory.join(name));
         }
@@ -112,7 +117,7 @@ impl TokenizerFiles {
     /// [`Error::NotJson`] where it does not hold JSON.
     pub fn read(&self, role: FileRole) -> Result<Value> {
         let path = self.existing(role)?;
-        json::parse(path, &json::read(path, self.max_bytes)?)
+        json::parse(path, &json::read(path, self.limit)?)
     }
 
     /// Succeeds where the file of a role is there, has bytes and is no Git LFS pointer.
@@ -136,7 +141,7 @@ impl TokenizerFiles {
     /// An error that names the file where one cannot be read or holds no template, and
     /// [`Error::Ambiguous`] where nothing says which of two is meant.
     pub fn chat_templates(&self) -> Result<Vec<ChatTemplate>> {
-        chat_template::read(&self.directory, self, self.max_bytes)
+        chat_template::read(&self.directory, self, self.limit)
     }
 
     fn existing(&self, role: FileRole) -> Result<&Path> {
@@ -175,7 +180,7 @@ mod tests {
             (&["tokenizer_config.json", "merges.txt"], None),
         ];
         for (names, role) in cases {
-            let files = TokenizerFiles::from_names("m", names);
+            let files = TokenizerFiles::find_in("m", names);
             assert_eq!(files.vocabulary().map(|(role, _)| role), role, "{names:?}");
         }
     }
@@ -183,7 +188,7 @@ mod tests {
     #[test]
     fn files_are_listed_in_the_order_of_roles() {
         let names = ["vocab.txt", "modules.json", "tokenizer.json", "._tokenizer.json"];
-        let files = TokenizerFiles::from_names("m", &names);
+        let files = TokenizerFiles::find_in("m", &names);
         let roles: Vec<FileRole> = files.iter().map(|(role, _)| role).collect();
         assert_eq!(roles, [FileRole::Tokenizer, FileRole::VocabText, FileRole::Modules]);
     }
@@ -194,7 +199,7 @@ mod tests {
         let names = ["tokenizer.4.0.json", "tokenizer.json", "tokenizer_config.json"];
         let chosen = |config: &str| {
             fs::write(dir.path().join("tokenizer_config.json"), config).unwrap();
-            let files = TokenizerFiles::from_names(dir.path(), &names);
+            let files = TokenizerFiles::find_in(dir.path(), &names);
             let path = files.path(FileRole::Tokenizer).unwrap();
             path.file_name().unwrap().to_owned()
         };
@@ -208,7 +213,7 @@ mod tests {
     fn files_for_other_libraries_can_be_checked() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("tokenizer.model");
-        let files = TokenizerFiles::from_names(dir.path(), &["tokenizer.model"]);
+        let files = TokenizerFiles::find_in(dir.path(), &["tokenizer.model"]);
         let check = || files.check(FileRole::SentencePiece);
         fs::write(&path, [0xff, 0]).unwrap();
         assert!(check().is_ok());
@@ -227,7 +232,7 @@ mod tests {
         fs::write(dir.path().join("tokenizer_config.json"), r#"{"model_max_length": 1e30}"#)
             .unwrap();
         let names = ["tokenizer.json", "tokenizer_config.json"];
-        let files = TokenizerFiles::from_names(dir.path(), &names);
+        let files = TokenizerFiles::find_in(dir.path(), &names);
         assert!(matches!(files.json(), Err(Error::NotJson { .. })));
         assert_eq!(files.tokenizer_config().unwrap(), json!({ "model_max_length": 1e30 }));
         let absent = files.read(FileRole::Processor).unwrap_err();

@@ -82,19 +82,26 @@ pub(crate) fn syntax_error(
     let path = path.to_owned();
     let offset = original_offset(text, offset_of(parsed, error.line(), error.column()));
     let (line, column) = position(text, offset);
-    match text.trim_start().chars().next() {
-        None | Some('{' | '[') => {
+    let start = start_of(text);
+    match Lookalike::of(text.as_bytes()) {
+        looks_like
+            if !matches!(looks_like, Lookalike::Json | Lookalike::Unknown) && !start.is_empty() =>
+        {
+            Error::NotJson { path, line, column, looks_like, start }
+        }
+        _ => {
             let message = error.to_string();
             // serde_json ends its messages with the position in the text that it was given.
             let message = message.rsplit_once(" at line ").map_or(&*message, |(what, _)| what);
             Error::Json { path, line, column, message: message.into() }
         }
-        Some(first) => {
-            let looks_like = if first == '<' { Lookalike::Html } else { Lookalike::Text };
-            let start: String = text.trim_start().chars().take(60).collect();
-            Error::NotJson { path, line, column, looks_like, start: start.trim_end().into() }
-        }
     }
+}
+
+/// What an error shows of a file that is of another kind.
+pub(crate) fn start_of(text: &str) -> Box<str> {
+    let start: String = text.trim_start().chars().take(60).collect();
+    start.trim_end().into()
 }
 
 /// The byte at a position as serde_json counts them: lines from 1, columns in bytes from 1.
@@ -175,6 +182,7 @@ mod tests {
                 r#"line 1 column 4: not JSON: it looks like text: "404: Not Found""#,
             ),
             ("\n<!DOCTYPE html>\n<html>", "line 2 column 1: not JSON: it looks like a web page"),
+            ("PK\u{3}\u{4}", "line 1 column 1: not JSON: it looks like a zip archive"),
             (
                 "Entry not found",
                 "line 1 column 1: not JSON: it looks like text: \"Entry not found\"",

@@ -9,6 +9,7 @@ use tensorfile::SourceFile;
 
 use super::io_error;
 use super::listing::{Kind, Listing, Role, is_legacy};
+use crate::json::Limit;
 use crate::{Error, OpenOptions, Result, json};
 
 /// What a path leads to.
@@ -92,7 +93,8 @@ fn refuse_pipeline(root: &Path, listing: &Listing, max_bytes: u64) -> Result<()>
         return Ok(());
     }
     let path = root.join(MANIFEST);
-    let manifest = json::read(&path, max_bytes).and_then(|text| json::parse_object(&path, &text));
+    let manifest = json::read(&path, Limit::of_json(max_bytes))
+        .and_then(|text| json::parse_object(&path, &text));
     // Where the manifest is broken every folder may be a component.
     let is_component = |name: &str| match &manifest {
         Ok((manifest, _)) => manifest.get(name).is_some_and(names_a_class),

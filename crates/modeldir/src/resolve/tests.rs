@@ -371,7 +371,7 @@ fn an_index_that_says_nothing_or_is_broken_is_refused() {
     assert!(matches!(open(&[escape, MODEL]), Err(Error::ShardPath { .. })));
     let small = OpenOptions { max_index_bytes: 10, ..OpenOptions::default() };
     match resolve_with(&[INDEX, M1, M2], &small) {
-        Err(Error::JsonTooLarge { max: 10, option: "max_index_bytes", .. }) => {}
+        Err(Error::JsonTooLarge { max: 10, option: Some("max_index_bytes"), .. }) => {}
         other => panic!("{other:?}"),
     }
 }
