@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::{Dtype, PathText, Quoted};
@@ -289,6 +289,92 @@ impl Error {
         }
         self
     }
+
+    /// The file that the error is about, as it was opened; a tensor in memory has none.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Io { path, .. }
+            | Self::NotFound { path }
+            | Self::DanglingLink { path, .. }
+            | Self::NotARegularFile { path, .. }
+            | Self::Changed { path, .. }
+            | Self::Read { path, .. }
+            | Self::ReadPastEnd { path, .. }
+            | Self::OutOfMemory { path, .. }
+            | Self::Empty { path }
+            | Self::TooShort { path, .. }
+            | Self::LfsPointer { path, .. }
+            | Self::NotSafetensors { path, .. }
+            | Self::HeaderTooLarge { path, .. }
+            | Self::HeaderPastEnd { path, .. }
+            | Self::HeaderNotUtf8 { path, .. }
+            | Self::HeaderJson { path, .. }
+            | Self::MetadataNotString { path, .. }
+            | Self::DuplicateMetadataKey { path, .. }
+            | Self::DuplicateTensor { path, .. }
+            | Self::InvalidTensor { path, .. }
+            | Self::UnknownDtype { path, .. }
+            | Self::ShapeOverflow { path, .. }
+            | Self::PartialByte { path, .. }
+            | Self::SizeMismatch { path, .. }
+            | Self::OffsetsReversed { path, .. }
+            | Self::Overlap { path, .. }
+            | Self::Hole { path, .. }
+            | Self::Truncated { path, .. }
+            | Self::TrailingBytes { path, .. }
+            | Self::TensorNotFound { path, .. }
+            | Self::SelectionRank { path, .. }
+            | Self::SelectionRange { path, .. }
+            | Self::SelectionPartialByte { path, .. }
+            | Self::SelectionOverflow { path, .. }
+            | Self::WriterHeaderTooLarge { path, .. } => Some(path),
+            Self::DtypeMismatch { .. }
+            | Self::Unaligned { .. }
+            | Self::InvalidBool { .. }
+            | Self::BigEndianHost { .. }
+            | Self::NotAFloat { .. }
+            | Self::TensorOutOfMemory { .. }
+            | Self::ByteLen { .. }
+            | Self::ReservedName { .. }
+            | Self::NameTaken { .. } => None,
+        }
+    }
+
+    /// The tensor that the error is about, if it is about one; of [`Error::Overlap`] the later one.
+    #[must_use]
+    pub fn tensor(&self) -> Option<&str> {
+        match self {
+            Self::Changed { tensor, .. }
+            | Self::Read { tensor, .. }
+            | Self::ReadPastEnd { tensor, .. } => tensor.as_deref(),
+            Self::DuplicateTensor { tensor, .. }
+            | Self::InvalidTensor { tensor, .. }
+            | Self::UnknownDtype { tensor, .. }
+            | Self::ShapeOverflow { tensor, .. }
+            | Self::PartialByte { tensor, .. }
+            | Self::SizeMismatch { tensor, .. }
+            | Self::OffsetsReversed { tensor, .. }
+            | Self::Overlap { tensor, .. }
+            | Self::Hole { tensor, .. }
+            | Self::Truncated { tensor, .. }
+            | Self::TensorNotFound { tensor, .. }
+            | Self::SelectionRank { tensor, .. }
+            | Self::SelectionRange { tensor, .. }
+            | Self::SelectionPartialByte { tensor, .. }
+            | Self::SelectionOverflow { tensor, .. }
+            | Self::DtypeMismatch { tensor, .. }
+            | Self::Unaligned { tensor, .. }
+            | Self::InvalidBool { tensor, .. }
+            | Self::BigEndianHost { tensor, .. }
+            | Self::NotAFloat { tensor, .. }
+            | Self::TensorOutOfMemory { tensor, .. }
+            | Self::ByteLen { tensor, .. }
+            | Self::ReservedName { tensor }
+            | Self::NameTaken { tensor } => Some(tensor),
+            _ => None,
+        }
+    }
 }
 
 /// What a file is recognised by, and its state.
@@ -449,6 +535,8 @@ impl fmt::Display for Similar<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::{Change, Error, FileFact, Shape};
 
     #[test]
@@ -471,6 +559,18 @@ mod tests {
         assert_eq!(earlier, "last written at an earlier time");
         let inode = Change(FileFact::Inode, 1, 2).to_string();
         assert!(inode.starts_with("inode was 1, is 2 (") && inode.contains("stable inode numbers"));
+    }
+
+    #[test]
+    fn path_and_tensor_are_those_of_the_message() {
+        let (path, tensor): (PathBuf, Box<str>) = ("m.safetensors".into(), "w".into());
+        let hole =
+            Error::Hole { path: path.clone(), tensor: tensor.clone(), begin: 1, expected: 0 };
+        assert_eq!((hole.path(), hole.tensor()), (Some(&*path), Some("w")));
+        let empty = Error::Empty { path: path.clone() };
+        assert_eq!((empty.path(), empty.tensor()), (Some(&*path), None));
+        let taken = Error::NameTaken { tensor };
+        assert_eq!((taken.path(), taken.tensor()), (None, Some("w")));
     }
 
     #[test]
