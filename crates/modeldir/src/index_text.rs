@@ -64,7 +64,22 @@ pub(crate) struct Metadata {
 }
 
 /// Parses the text of the index at `path`; refuses shard paths of the wrong type or form.
+///
+/// Numbers that JSON lacks, such as `NaN`, may stand wherever the value is of no use.
 pub(crate) fn parse(path: &Path, text: &str) -> Result<IndexText> {
+    let error = match parse_json(path, text) {
+        Err(error @ Error::Json { .. }) => error,
+        done => return done,
+    };
+    let Some(blanked) = json::blank_non_finite(text) else { return Err(error) };
+    match parse_json(path, &blanked) {
+        // It may be the number that stands where a path should.
+        Err(Error::ShardPathType { .. }) => Err(error),
+        done => done,
+    }
+}
+
+fn parse_json(path: &Path, text: &str) -> Result<IndexText> {
     if text.len() > MAX_BYTE_LEN {
         let message = format!("an index of {} bytes, {MAX_BYTE_LEN} can be read", text.len());
         return Err(Error::Json { path: path.into(), line: 1, column: 1, message: message.into() });

@@ -13,6 +13,7 @@ use tensorfile::{LfsPointer, PathText, SourceFile};
 use crate::{Error, Result};
 
 pub(crate) use fields::{Fields, float, kind};
+pub(crate) use non_finite::blank_non_finite;
 pub(crate) use parse::{parse, parse_object, start_of, syntax_error};
 
 /// The longest JSON file that is read when nothing else is asked for: 64 MiB.

@@ -180,6 +180,12 @@ mod tests {
     }
 
     #[test]
+    fn a_number_that_json_lacks_is_no_shard() {
+        let refused = parse(r#"{"metadata": {}, "weight_map": {"a": NaN}}"#);
+        assert!(matches!(refused, Err(Error::Json { line: 1, column: 38, .. })), "{refused:?}");
+    }
+
+    #[test]
     fn escaped_names_and_paths_are_read_as_they_mean() {
         let map = parse(
             r#"{"weight_map": {"z\u00e9\n": "\u0061.safetensors", "é": "a.safetensors",
@@ -197,6 +203,8 @@ mod tests {
             r#"{"weights": [[{"x": [1e5, null]}]], "weight_map": {"a": "m.safetensors"}, "z": {}}"#,
             r#"{"weight_map": {"a": "m.safetensors"}, "metadata": {}, "metadata": null}"#,
             r#"{"metadata": [1e999, "x"], "weight_map": {"a": "m.safetensors"}}"#,
+            r#"{"metadata": {"x": NaN}, "weight_map": {"\u0061": "m.safetensors"}}"#,
+            r#"{"weight_map": {"a": "m.safetensors"}, "metadata": {"total_size": -Infinity}}"#,
         ] {
             let map = parse(text).unwrap();
             assert_eq!(pairs(&map), [("a", "m.safetensors")], "{text}");

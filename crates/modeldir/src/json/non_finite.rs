@@ -7,17 +7,28 @@ const LITERALS: [&str; 3] = ["-Infinity", "Infinity", "NaN"];
 
 /// The text with each non-finite literal as an object, as transformers 5 writes them.
 pub(super) fn rewrite(text: &str) -> Option<String> {
+    replace(text, replacement)
+}
+
+/// The text with an empty list in place of each non-finite literal, so that all else keeps its
+/// place.
+pub(crate) fn blank_non_finite(text: &str) -> Option<String> {
+    replace(text, |name| format!("{:width$}", "[]", width = name.len()))
+}
+
+/// The text with something else in place of each non-finite literal; None if it has none.
+fn replace(text: &str, with: impl Fn(&str) -> String) -> Option<String> {
     let mut literals = Literals { text, at: 0 }.peekable();
     literals.peek()?;
-    let mut rewritten = String::with_capacity(text.len());
+    let mut replaced = String::with_capacity(text.len());
     let mut copied = 0;
     for (range, name) in literals {
-        rewritten.push_str(&text[copied..range.start]);
-        rewritten.push_str(&replacement(name));
+        replaced.push_str(&text[copied..range.start]);
+        replaced.push_str(&with(name));
         copied = range.end;
     }
-    rewritten.push_str(&text[copied..]);
-    Some(rewritten)
+    replaced.push_str(&text[copied..]);
+    Some(replaced)
 }
 
 /// What stands for a non-finite literal.
@@ -97,13 +108,20 @@ pub(super) fn original_offset(text: &str, rewritten_offset: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{original_offset, rewrite};
+    use super::{blank_non_finite, original_offset, rewrite};
 
     #[test]
     fn only_whole_words_are_literals() {
         for text in ["[Infinityx]", "[--Infinity]", "[-NaN]", "[xNaN]", "[NaN1]", "[+Infinity]"] {
             assert_eq!(rewrite(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn blanks_are_as_long_as_what_they_stand_for() {
+        let blanked = blank_non_finite(r#"["NaN", NaN, -Infinity,Infinity]"#);
+        assert_eq!(blanked.as_deref(), Some(r#"["NaN", [] , []       ,[]      ]"#));
+        assert_eq!(blank_non_finite("[1]"), None);
     }
 
     #[test]
