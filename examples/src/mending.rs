@@ -41,20 +41,20 @@ fn files(error: &Error) -> Vec<&Path> {
             missing.iter().map(AsRef::as_ref).collect()
         }
         Error::File(
-            FileError::DanglingLink { path, .. }
-            | FileError::Empty { path }
-            | FileError::HeaderPastEnd { path, .. }
-            | FileError::Io { path, .. }
-            | FileError::LfsPointer { path, .. }
-            | FileError::NotSafetensors { path, .. }
-            | FileError::ReadPastEnd { path, .. }
-            | FileError::TooShort { path, .. }
-            | FileError::Truncated { path, .. },
+            FileError::DanglingLink { .. }
+            | FileError::Empty { .. }
+            | FileError::HeaderPastEnd { .. }
+            | FileError::Io { .. }
+            | FileError::LfsPointer { .. }
+            | FileError::NotSafetensors { .. }
+            | FileError::ReadPastEnd { .. }
+            | FileError::TooShort { .. }
+            | FileError::Truncated { .. },
         )
-        | Error::Json { path, .. }
-        | Error::NotATemplate { path, .. }
-        | Error::NotJson { path, .. }
-        | Error::NotUtf8 { path, .. } => vec![path],
+        | Error::Json { .. }
+        | Error::NotATemplate { .. }
+        | Error::NotJson { .. }
+        | Error::NotUtf8 { .. } => error.path().into_iter().collect(),
         _ => Vec::new(),
     }
 }

@@ -137,6 +137,24 @@ fn missing_shards_are_skipped_for_those_who_ask() {
 }
 
 #[test]
+fn only_missing_shards_are_skipped_and_not_all_of_them() {
+    let options = OpenOptions { missing_shards: MissingShards::Skip, ..OpenOptions::default() };
+    let faults = |folder: &Path| match ModelDir::open_with(folder, &options) {
+        Err(Error::Incomplete { faults, .. }) => faults,
+        other => panic!("{other:?}"),
+    };
+    let damaged = written(&one_each(3).missing(2).truncated(3, 1));
+    let found = faults(damaged.path());
+    assert!(matches!(&found[..], [Fault::UnusableShard { .. }]), "{found:?}");
+    let gone = written(&one_each(2).missing(1).missing(2));
+    let found = faults(gone.path());
+    assert!(
+        matches!(&found[..], [Fault::MissingShard { .. }, Fault::MissingShard { .. }]),
+        "{found:?}"
+    );
+}
+
+#[test]
 fn a_stale_index_is_refused_and_can_be_ignored() {
     let single = file(&[tensor("t1"), tensor("t2")]);
     let folder = written(&one_each(2).missing(1).missing(2).file("model.safetensors", single));

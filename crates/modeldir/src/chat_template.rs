@@ -105,7 +105,7 @@ fn from_json(path: &Path, value: Option<&Value>) -> Result<Vec<ChatTemplate>> {
 
 /// The files of a folder that end in `.jinja`, in the order of their names; none without the folder.
 fn jinja_files(folder: &Path) -> Result<Vec<PathBuf>> {
-    let error = |source| Error::Io {
+    let error = |source| tensorfile::Error::Io {
         path: folder.to_owned(),
         action: "list the folder",
         source: Arc::new(source),

@@ -84,10 +84,8 @@ impl ModelDir {
         let (mut index, findings) = Index::build(root, &resolved.shards, map, options)?;
         index.aliases = Arc::new(find_aliases(&index, &resolved, config.as_ref().ok(), options));
 
-        let tokenizer = {
-            let names = resolve::file_names(root)?;
-            TokenizerFiles::with_max_bytes(root.clone(), &names, options.max_json_bytes)
-        };
+        let names = &resolved.file_names;
+        let tokenizer = TokenizerFiles::with_max_bytes(root.clone(), names, options.max_json_bytes);
         let report = report(&index, resolved, findings, config.as_ref().ok());
         span.record("files", index.shards.len());
         span.record("tensors", index.len());
@@ -309,5 +307,6 @@ fn report(
         trailing_bytes: trailing.map(|s| (s.path().to_owned(), s.trailing_bytes())).collect(),
         aliases: index.aliases.iter().cloned().collect(),
         notes,
+        remarks: resolved.remarks,
     }
 }

@@ -1,9 +1,7 @@
 //! What can be wrong with a model directory, or with asking it for something.
 
 use std::fmt;
-use std::io;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 
 use tensorfile::{Lookalike, PathText, Quoted};
 
@@ -22,13 +20,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[expect(missing_docs, reason = "variants are documented, and their fields are what these name")]
 pub enum Error {
     // -- Paths.
-    /// The operating system refused something.
-    #[error("{}: cannot {action}", PathText(path))]
-    Io { path: PathBuf, action: &'static str, source: Arc<io::Error> },
-    /// Nothing has this path.
-    #[error("{}: no such file or directory", PathText(path))]
-    NotFound { path: PathBuf },
-    /// A weight file or a JSON file cannot be opened or read.
+    /// A file or folder is not there, or cannot be opened, listed or read.
     #[error(transparent)]
     File(#[from] tensorfile::Error),
 
@@ -52,8 +44,11 @@ pub enum Error {
     #[error("{}: no safetensors weights in this directory{}", PathText(path), Found(found))]
     NoWeights { path: PathBuf, found: Vec<PathBuf> },
     /// The path is a file whose name is that of weights in a format that is not read.
-    #[error("{}: weights of another format; only safetensors files are read", PathText(path))]
-    OtherFormat { path: PathBuf },
+    #[error("{}: weights of {format}; only safetensors files are read", PathText(path))]
+    OtherFormat { path: PathBuf, format: &'static str },
+    /// An option was given that says nothing about what is at the path.
+    #[error("{}: OpenOptions::{option} has no use here: {reason}", PathText(path))]
+    UnusableOption { path: PathBuf, option: &'static str, reason: &'static str },
     /// Nothing says which of several files or sets holds the weights.
     #[error("{}: {reason}: {}", PathText(path), Names(candidates))]
     Ambiguous { path: PathBuf, reason: &'static str, candidates: Vec<PathBuf> },
@@ -84,7 +79,7 @@ pub enum Error {
     MissingNumbered { path: PathBuf, found: usize, total: u64, missing: Vec<PathBuf> },
     /// Shards that the index names are missing, and a single file that may be the model is there.
     #[error(
-        "{}: shards that it names are missing ({}), and {} lies beside it; IndexPolicy::Ignore opens that",
+        "{}: shards that it names are missing ({}), and {} lies beside it; IndexPolicy::Ignore opens that, and the index's own path what it names",
         PathText(path),
         Names(missing),
         PathText(single)
@@ -278,6 +273,86 @@ pub enum Error {
 }
 
 impl Error {
+    /// The file or folder that the error is about, as it was opened; of [`Error::Incomplete`] the
+    /// directory.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::File(error) => error.path(),
+            Self::Threads { .. }
+            | Self::HalfSetRank { .. }
+            | Self::RankNotANumber { .. }
+            | Self::ImpossibleRank { .. }
+            | Self::NoHubCache
+            | Self::HubName { .. }
+            | Self::RankText { .. }
+            | Self::Pattern { .. }
+            | Self::Cut { .. }
+            | Self::UnevenExperts { .. }
+            | Self::NoExpertSlots { .. }
+            | Self::ExpertSlot { .. }
+            | Self::LayerSizes { .. }
+            | Self::Number { .. }
+            | Self::Budgets { .. }
+            | Self::UnusedRules { .. }
+            | Self::UnmatchedTensors { .. } => None,
+            Self::NoWeights { path, .. }
+            | Self::OtherFormat { path, .. }
+            | Self::UnusableOption { path, .. }
+            | Self::Ambiguous { path, .. }
+            | Self::NoVariant { path, .. }
+            | Self::OnlyVariants { path, .. }
+            | Self::NoFamily { path, .. }
+            | Self::MissingNumbered { path, .. }
+            | Self::StaleIndex { path, .. }
+            | Self::WeightsPath { path, .. }
+            | Self::HubRepository { path, .. }
+            | Self::HubCacheRoot { path, .. }
+            | Self::Pipeline { path, .. }
+            | Self::NoSnapshot { path, .. }
+            | Self::Json { path, .. }
+            | Self::NotJson { path, .. }
+            | Self::NotATemplate { path, .. }
+            | Self::FieldType { path, .. }
+            | Self::NotUtf8 { path, .. }
+            | Self::JsonTooLarge { path, .. }
+            | Self::JsonTooDense { path, .. }
+            | Self::NoFile { path, .. }
+            | Self::EmptyWeightMap { path }
+            | Self::NoWeightMap { path }
+            | Self::ShardPath { path, .. }
+            | Self::ShardPathType { path, .. }
+            | Self::MappedTwice { path, .. }
+            | Self::Incomplete { path, .. }
+            | Self::WeightsExist { path, .. }
+            | Self::MetadataKey { path, .. }
+            | Self::HeaderTooLarge { path, .. }
+            | Self::ScatteredMap { path, .. }
+            | Self::TensorNotFound { path, .. }
+            | Self::NotPlanned { path, .. } => Some(path),
+        }
+    }
+
+    /// The tensor that the error is about, if it is about one.
+    #[must_use]
+    pub fn tensor(&self) -> Option<&str> {
+        match self {
+            Self::File(error) => error.tensor(),
+            Self::ShardPath { tensor, .. }
+            | Self::ShardPathType { tensor, .. }
+            | Self::MappedTwice { tensor, .. }
+            | Self::TensorNotFound { tensor, .. }
+            | Self::NotPlanned { tensor, .. }
+            | Self::ScatteredMap { tensor, .. }
+            | Self::Cut { tensor, .. }
+            | Self::Number { tensor, .. } => Some(tensor),
+            Self::UnevenExperts { tensor, .. }
+            | Self::NoExpertSlots { tensor }
+            | Self::ExpertSlot { tensor, .. } => tensor.as_deref(),
+            _ => None,
+        }
+    }
+
     /// The same, naming a tensor if it can and does not yet.
     pub(crate) fn of_tensor(mut self, name: &str) -> Self {
         if let Self::UnevenExperts { tensor, .. }
@@ -328,6 +403,8 @@ pub enum Fault {
 pub enum MissingCause {
     /// Nothing in the directory tells.
     Unknown,
+    /// It was not looked for, as it had been for a hundred other shards before.
+    NotLookedFor,
     /// The name is a link to this target, which does not exist.
     DanglingLink(PathBuf),
     /// This partial download lies beside it.
@@ -338,6 +415,7 @@ impl fmt::Display for MissingCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unknown => Ok(()),
+            Self::NotLookedFor => f.write_str(" (the cause was not looked for)"),
             Self::DanglingLink(target) => {
                 write!(f, " (a dangling link: {} does not exist)", PathText(target))
             }
@@ -449,7 +527,26 @@ impl fmt::Display for ElseIn<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::Error;
+
+    #[test]
+    fn path_and_tensor_are_those_of_the_message() {
+        let missing = tensorfile::Error::TensorNotFound {
+            path: "m.safetensors".into(),
+            tensor: "w".into(),
+            similar: [].into(),
+        };
+        for error in [
+            Error::from(missing),
+            Error::MappedTwice { path: "m.safetensors".into(), tensor: "w".into() },
+        ] {
+            assert_eq!(error.path(), Some(Path::new("m.safetensors")), "{error}");
+            assert_eq!(error.tensor(), Some("w"), "{error}");
+        }
+        assert_eq!((Error::NoHubCache.path(), Error::NoHubCache.tensor()), (None, None));
+    }
 
     #[test]
     fn an_error_is_small_enough_to_return_by_value() {

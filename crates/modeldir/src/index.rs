@@ -14,7 +14,7 @@ use crate::alias::{Alias, Aliases};
 use crate::join::{self, Joined, Slot, Tensors};
 use crate::options::{MissingShards, OpenOptions, Unindexed};
 use crate::report::StrayTensor;
-use crate::resolve;
+use crate::resolve::Causes;
 use crate::similar;
 use crate::weight_map::WeightMap;
 use crate::{Error, Fault, Result};
@@ -113,7 +113,7 @@ impl Index {
             order: Vec::new(),
             aliases: Arc::default(),
         };
-        let (mut fits, mut lost) = (Vec::new(), Vec::new());
+        let (mut fits, mut lost, mut causes) = (Vec::new(), Vec::new(), Causes::new(root));
         let opened = shard::open_all(root, shard_paths, wanted, options)?;
         for (i, (path, opened)) in shard_paths.iter().zip(opened).enumerate() {
             match opened {
@@ -123,7 +123,7 @@ impl Index {
                 }
                 Err(error) => {
                     let tensors = wanted.get(i).map(|lost| join::names(lost)).unwrap_or_default();
-                    lost.push(shard_fault(root, path, error, tensors));
+                    lost.push(shard_fault(&mut causes, path, error, tensors));
                 }
             }
         }
@@ -137,8 +137,10 @@ impl Index {
                 join::without_map(&index, &lens)
             }
         };
-        let skip = options.missing_shards == MissingShards::Skip;
-        let (skipped, mut faults) = if skip { (lost, Vec::new()) } else { (Vec::new(), lost) };
+        // Of a model without any shard nothing is left to be opened.
+        let skips = options.missing_shards == MissingShards::Skip && !index.shards.is_empty();
+        let can_skip = |fault: &Fault| skips && matches!(fault, Fault::MissingShard { .. });
+        let (skipped, mut faults): (Vec<_>, Vec<_>) = lost.into_iter().partition(can_skip);
         faults.extend(index.join_faults(&joined, options.unindexed));
         if !faults.is_empty() {
             return Err(Error::Incomplete { path: root.to_owned(), faults });
@@ -249,11 +251,16 @@ impl Tensors for Index {
 }
 
 /// The fault of a shard that cannot be used.
-fn shard_fault(root: &Path, shard: &Path, error: tensorfile::Error, tensors: Vec<String>) -> Fault {
+fn shard_fault(
+    causes: &mut Causes<'_>,
+    shard: &Path,
+    error: tensorfile::Error,
+    tensors: Vec<String>,
+) -> Fault {
     let shard = shard.to_owned();
     match error {
         tensorfile::Error::NotFound { .. } | tensorfile::Error::DanglingLink { .. } => {
-            Fault::MissingShard { cause: resolve::missing_cause(root, &shard), shard, tensors }
+            Fault::MissingShard { cause: causes.cause(&shard), shard, tensors }
         }
         error => Fault::UnusableShard { shard, error, tensors },
     }

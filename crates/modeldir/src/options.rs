@@ -11,15 +11,19 @@ use crate::json;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenOptions {
     /// The variant to open, as `fp16` in `model.fp16.safetensors`. Without one the plain files are
-    /// opened; with one, only its files are.
+    /// opened, never those of a variant; with one, only its files are.
     pub variant: Option<String>,
     /// What an index (`*.safetensors.index.json`) decides.
     pub index: IndexPolicy,
     /// The set of weights to open where a directory may hold several. Without one the first of
     /// [`Family::ALL`] that is there is opened.
     pub family: Option<Family>,
-    /// The weight files to open, relative to the directory or absolute. Index, variant and family
-    /// are not looked at then.
+    /// The weight files to open, relative to the directory or absolute; no index is read then.
+    ///
+    /// The list must name a file, and goes with neither a variant nor a family. The path of one
+    /// weight file or of an index, given in place of a directory, goes with none of the three, and
+    /// that of an index not with [`IndexPolicy::Ignore`] either: such options are refused with
+    /// [`Error::UnusableOption`](crate::Error::UnusableOption).
     pub files: Option<Vec<PathBuf>>,
     /// What becomes of a tensor that is in a shard and not in the index.
     pub unindexed: Unindexed,
@@ -88,6 +92,11 @@ pub enum MissingShards {
     #[default]
     Refuse,
     /// The tensors of the shards that are there are opened, and the report names the others.
+    ///
+    /// Missing is a shard whose path leads to nothing. One that is there and damaged, cut short or
+    /// not readable is refused all the same, and so is a model of which no shard is there. Where a
+    /// single file lies beside the index, nothing says that the model is not that
+    /// ([`Error::StaleIndex`](crate::Error::StaleIndex)): open the index by its own path.
     Skip,
 }
 

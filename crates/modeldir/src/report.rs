@@ -35,8 +35,10 @@ pub struct Report {
     pub trailing_bytes: Vec<(PathBuf, u64)>,
     /// Names that stand for a tensor stored under another name, by name.
     pub aliases: Vec<Alias>,
-    /// Other remarks: fields of a wrong type in the configuration, keys given twice.
+    /// What else is odd: fields of a wrong type in the configuration, keys given twice.
     pub notes: Vec<String>,
+    /// How the weights were found where that is not by the usual names, which is nothing odd.
+    pub remarks: Vec<String>,
 }
 
 /// A tensor in a shard where the index does not have it.
@@ -72,7 +74,7 @@ impl TotalSize {
 }
 
 impl Report {
-    /// Whether nothing was ignored or odd. Aliases are neither.
+    /// Whether nothing was ignored or odd. Aliases and remarks are neither.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.ignored_files.is_empty()
@@ -117,6 +119,6 @@ impl fmt::Display for Report {
         for Alias { name, target, rule } in &self.aliases {
             writeln!(f, "tensor {} is {}: {rule}", Quoted(name), Quoted(target))?;
         }
-        self.notes.iter().try_for_each(|note| writeln!(f, "{note}"))
+        self.notes.iter().chain(&self.remarks).try_for_each(|note| writeln!(f, "{note}"))
     }
 }

@@ -25,7 +25,7 @@ use input::Input;
 use listing::{Entry, Listing, Role};
 
 pub(crate) use input::folder_of;
-pub(crate) use missing::missing_cause;
+pub(crate) use missing::Causes;
 pub(crate) use present::{Present, present};
 
 /// The files that hold the weights of a model, and why it is these.
@@ -42,8 +42,13 @@ pub(crate) struct Resolved {
     pub(crate) shards: Vec<PathBuf>,
     /// Files and folders that could be taken for weights and are none, in natural order.
     pub(crate) ignored: Vec<IgnoredFile>,
-    /// Remarks on how the files were found.
+    /// What was odd about how the files were found.
     pub(crate) notes: Vec<String>,
+    /// How the files were found, where that is not by the usual names and nothing is odd about it.
+    pub(crate) remarks: Vec<String>,
+    /// The names of the regular files of `root` that are text. For one weight file, they are none
+    /// where its folder cannot be listed.
+    pub(crate) file_names: Vec<String>,
 }
 
 /// An index that was read.
@@ -118,13 +123,15 @@ impl fmt::Display for IgnoreReason {
 ///
 /// # Errors
 ///
-/// Whatever leaves two readings or none, see [`Error`]. Missing shards are no error here.
+/// [`Error::UnusableOption`] where an option would choose among what the path or another option has
+/// chosen already. Whatever leaves two readings or none, see [`Error`]. Missing shards are no error here.
 pub(crate) fn resolve(
     path: &Path,
     options: &OpenOptions,
     config: Option<&ModelConfig>,
 ) -> Result<Resolved> {
     let input = input::classify(path)?;
+    input::refuse_options(path, input, options)?;
     if input == Input::Folder {
         let listing = Listing::read(path)?;
         let choice = choose(path, &listing, options, config)?;
@@ -137,7 +144,9 @@ pub(crate) fn resolve(
         let choice = Folder::new(root, &listing, options).indexed(path.to_owned(), None)?;
         return Ok(choice.resolved(root, &listing));
     }
-    Ok(Choice::of_files([name.into()]).resolved(root, &Listing::none()))
+    let resolved = Choice::of_files([name.into()]).resolved(root, &Listing::none());
+    let file_names = Listing::read(root).map(|listing| listing.file_names()).unwrap_or_default();
+    Ok(Resolved { file_names, ..resolved })
 }
 
 /// Chooses the weights of a folder.
@@ -148,9 +157,6 @@ fn choose(
     config: Option<&ModelConfig>,
 ) -> Result<Choice> {
     if let Some(files) = &options.files {
-        if files.is_empty() {
-            return Err(Error::NoWeights { path: root.to_owned(), found: Vec::new() });
-        }
         return Ok(Choice::of_files(files.iter().cloned()));
     }
     input::refuse_containers(root, listing, options)?;
@@ -158,27 +164,27 @@ fn choose(
     let is_open = options.variant.is_none() && options.family.is_none();
     let config = config.filter(|_| is_open);
     match config.and_then(|config| Some((config.path(), config.transformers_weights()?))) {
-        Some((path, value)) => configured(root, &folder, path, value),
+        Some((path, value)) => configured(&folder, path, value),
         None => folder.choose(),
     }
 }
 
 /// The weights that `transformers_weights` of the configuration at `config` names.
-fn configured(root: &Path, folder: &Folder<'_>, config: &Path, value: &str) -> Result<Choice> {
+fn configured(folder: &Folder<'_>, config: &Path, value: &str) -> Result<Choice> {
     let refuse =
         |reason| Error::WeightsPath { path: config.to_owned(), value: value.into(), reason };
     let path = shard_path::relative(value).map_err(refuse)?;
     let name = Path::new(config.file_name().unwrap_or_default());
-    let note = format!(
+    let remark = format!(
         "{}: transformers_weights names {}",
         PathText(name),
         PathText(path.as_ref().as_ref())
     );
     if path.ends_with(family::INDEX_ENDING) {
-        return Ok(folder.indexed(root.join(&*path), None)?.noting(note));
+        return Ok(folder.named_index(&path)?.remarking(remark));
     }
     let file = shard_path::normalise(value).map_err(refuse)?;
-    Ok(Choice::of_files([file.as_ref().into()]).noting(note))
+    Ok(Choice::of_files([file.as_ref().into()]).remarking(remark))
 }
 
 /// Reads and parses an index.
@@ -194,6 +200,7 @@ struct Choice {
     index: Option<IndexFile>,
     shards: Vec<PathBuf>,
     notes: Vec<String>,
+    remarks: Vec<String>,
 }
 
 impl Choice {
@@ -205,8 +212,8 @@ impl Choice {
         Self { shards, ..Self::default() }
     }
 
-    fn noting(mut self, note: String) -> Self {
-        self.notes.push(note);
+    fn remarking(mut self, remark: String) -> Self {
+        self.remarks.push(remark);
         self
     }
 
@@ -222,8 +229,9 @@ impl Choice {
             .collect();
         let rest = listing.entries.iter().filter(|entry| !used.contains(&*entry.name));
         let ignored = rest.filter_map(|entry| self.ignored(entry)).collect();
-        let Self { family, index, shards, notes } = self;
-        Resolved { root: root.to_owned(), family, index, shards, ignored, notes }
+        let Self { family, index, shards, notes, remarks } = self;
+        let (root, file_names) = (root.to_owned(), listing.file_names());
+        Resolved { root, family, index, shards, ignored, notes, remarks, file_names }
     }
 
     /// Why an entry is not among the weights, if it could be taken for some.
@@ -244,20 +252,13 @@ impl Choice {
     }
 }
 
-/// The names of the regular files of a folder.
-pub(crate) fn file_names(folder: &Path) -> Result<Vec<String>> {
-    let entries = Listing::read(folder)?.entries.into_iter();
-    let files = entries.filter(|entry| entry.kind == listing::Kind::File);
-    Ok(files.filter_map(|entry| entry.name.into_string().ok()).collect())
-}
-
 /// Compares names in natural order, whatever their bytes.
 fn natural_os(a: &OsStr, b: &OsStr) -> Ordering {
     natural::compare(&a.to_string_lossy(), &b.to_string_lossy()).then_with(|| a.cmp(b))
 }
 
 fn io_error(path: &Path, action: &'static str, source: io::Error) -> Error {
-    Error::Io { path: path.to_owned(), action, source: Arc::new(source) }
+    tensorfile::Error::Io { path: path.to_owned(), action, source: Arc::new(source) }.into()
 }
 
 #[cfg(test)]

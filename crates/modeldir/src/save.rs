@@ -103,7 +103,7 @@ impl TensorStore {
     ///
     /// [`Error::WeightsExist`] if weights are there and are not to be replaced,
     /// [`Error::MetadataKey`] for a metadata key or an alias that cannot be recorded,
-    /// [`Error::HeaderTooLarge`] for a shard whose header no reader accepts, [`Error::Io`] with
+    /// [`Error::HeaderTooLarge`] for a shard whose header no reader accepts, [`Error::File`] with
     /// the file that could not be written. After any but the last, the directory is as it was.
     pub fn save(&self, dir: impl AsRef<Path>, options: &SaveOptions) -> Result<Saved> {
         let dir = dir.as_ref();
@@ -248,7 +248,9 @@ fn put_in_place(dir: &Path, waiting: TempDir, steps: &[Step]) -> Result<()> {
 /// The error of a file that was to be written, under the name that it was to have.
 fn of_file(path: PathBuf, error: tensorfile::Error) -> Error {
     match error {
-        tensorfile::Error::Io { action, source, .. } => Error::Io { path, action, source },
+        tensorfile::Error::Io { action, source, .. } => {
+            tensorfile::Error::Io { path, action, source }.into()
+        }
         tensorfile::Error::WriterHeaderTooLarge { header_len, max, .. } => {
             Error::HeaderTooLarge { path, header_len, max }
         }
@@ -257,7 +259,7 @@ fn of_file(path: PathBuf, error: tensorfile::Error) -> Error {
 }
 
 fn io_error(path: &Path, action: &'static str, source: io::Error) -> Error {
-    Error::Io { path: path.to_owned(), action, source: Arc::new(source) }
+    tensorfile::Error::Io { path: path.to_owned(), action, source: Arc::new(source) }.into()
 }
 
 #[cfg(test)]

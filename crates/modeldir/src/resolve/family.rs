@@ -51,12 +51,16 @@ impl<'a> Folder<'a> {
         let mut choice = Choice::default();
         if map.is_empty() {
             let single = single.ok_or_else(|| Error::EmptyWeightMap { path: path.clone() })?;
-            choice.notes.push(format!("{}: names no tensor, {single} is opened", PathText(&path)));
+            choice.notes.push(format!(
+                "{}: names no tensor, {} is opened",
+                PathText(&path),
+                PathText(single.as_ref())
+            ));
             choice.shards.push(single.into());
             return Ok(choice);
         }
         if map.is_bare() {
-            choice.notes.push(format!("{}: is a bare weight map", PathText(&path)));
+            choice.remarks.push(format!("{}: is a bare weight map", PathText(&path)));
         }
         choice.shards = map.shards().iter().map(|shard| PathBuf::from(&**shard)).collect();
         let missing: Vec<PathBuf> = map
@@ -72,6 +76,15 @@ impl<'a> Folder<'a> {
         }
         choice.index = Some(IndexFile { path, map });
         Ok(choice)
+    }
+
+    /// The weights of an index, given by its path in the folder, that something other than its name
+    /// tells to be the model's; where the index is to be ignored, those that names tell.
+    pub(super) fn named_index(&self, name: &str) -> Result<Choice> {
+        match self.options.index {
+            IndexPolicy::Use => self.indexed(self.root.join(name), None),
+            IndexPolicy::Ignore => Ok(self.choose()?.remarking(not_read(&[name.to_owned()]))),
+        }
     }
 
     /// The weights of a family, if there are any.
@@ -99,7 +112,7 @@ impl<'a> Folder<'a> {
                     Some(single) => Some(Choice::of_files([single.into()])),
                     None => self.unindexed(stem, variant, None)?,
                 };
-                Ok(choice.map(|choice| choice.noting(format!("{}: not read", indexes.join(", ")))))
+                Ok(choice.map(|choice| choice.remarking(not_read(&indexes))))
             }
         }
     }
@@ -132,8 +145,8 @@ impl<'a> Folder<'a> {
 
     fn numbered_set(&self, set: &NumberedSet) -> Result<Choice> {
         let files = set.complete(self.root)?;
-        let note = format!("no index: {} numbered files are the model", files.len());
-        Ok(Choice::of_files(files).noting(note))
+        let remark = format!("no index: {} numbered files are the model", files.len());
+        Ok(Choice::of_files(files).remarking(remark))
     }
 
     /// The weights of a folder that has none of the known names.
@@ -143,9 +156,10 @@ impl<'a> Folder<'a> {
             [] => {}
             [name] => {
                 let stem = name.strip_suffix(INDEX_ENDING).unwrap_or(name);
-                let note = format!("{name}: is the only index, and none of the known names");
+                let name = PathText(name.as_ref());
+                let remark = format!("{name}: is the only index, and none of the known names");
                 let choice = self.stem(stem, None)?.unwrap_or_default();
-                return Ok(choice.noting(note));
+                return Ok(choice.remarking(remark));
             }
             _ => {
                 let candidates = indexes.iter().map(PathBuf::from).collect();
@@ -155,18 +169,15 @@ impl<'a> Folder<'a> {
         let lone: Vec<_> = self.lone_files().collect();
         match (&*self.numbered, &*lone) {
             ([], []) => Err(self.no_weights()),
-            _ if self.has_variant_index() => Err(self.only_variants()),
+            _ if self.holds_variants() => Err(self.only_variants()),
             ([], [only]) => {
-                let note = format!(
+                let remark = format!(
                     "{}: is the only weight file, and none of the known names",
                     PathText(only)
                 );
-                Ok(Choice::of_files([only.clone()]).noting(note))
+                Ok(Choice::of_files([only.clone()]).remarking(remark))
             }
             ([set], []) => self.numbered_set(set),
-            _ if self.of_role(Role::Weights).all(|path| is_variant(&path)) => {
-                Err(self.only_variants())
-            }
             _ => Err(self.ambiguous(
                 "several weight files, and nothing says which belong together",
                 self.of_role(Role::Weights).collect(),
@@ -182,8 +193,10 @@ impl<'a> Folder<'a> {
         names.filter(|name| uses_index && !is_known(name)).collect()
     }
 
-    fn has_variant_index(&self) -> bool {
+    /// Whether any index, or every weight file, is that of a variant of a known family.
+    fn holds_variants(&self) -> bool {
         self.of_role(Role::Index).any(|path| is_variant(&path))
+            || self.of_role(Role::Weights).all(|path| is_variant(&path))
     }
 
     /// Weight files that are in no numbered set.
@@ -261,6 +274,13 @@ impl<'a> Folder<'a> {
     fn weights_and_indexes(&self) -> Vec<PathBuf> {
         [Role::Index, Role::Weights].into_iter().flat_map(|role| self.of_role(role)).collect()
     }
+}
+
+/// The remark on indexes that are ignored.
+fn not_read(indexes: &[String]) -> String {
+    let names: Vec<String> =
+        indexes.iter().map(|name| PathText(name.as_ref()).to_string()).collect();
+    format!("{}: not read", names.join(", "))
 }
 
 /// The ending of an index without a variant.

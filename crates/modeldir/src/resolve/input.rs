@@ -8,9 +8,9 @@ use serde_json::Value;
 use tensorfile::SourceFile;
 
 use super::io_error;
-use super::listing::{Kind, Listing, Role, is_legacy};
+use super::listing::{Kind, Listing, Role, legacy_format};
 use crate::json::Limit;
-use crate::{Error, OpenOptions, Result, json};
+use crate::{Error, IndexPolicy, OpenOptions, Result, json};
 
 /// What a path leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,10 +34,37 @@ pub(super) fn classify(path: &Path) -> Result<Input> {
     if path.extension().is_some_and(|extension| extension == "json") {
         return Ok(Input::Index);
     }
-    if is_legacy(path) {
-        return Err(Error::OtherFormat { path: path.into() });
+    if let Some(format) = legacy_format(path) {
+        return Err(Error::OtherFormat { path: path.into(), format });
     }
     Ok(Input::File)
+}
+
+/// Refuses options that choose among weights where the path or the list of files has chosen them.
+///
+/// To ignore the index has a use in all cases but that of the index's own path: none is read then.
+pub(super) fn refuse_options(path: &Path, input: Input, options: &OpenOptions) -> Result<()> {
+    let refuse = |option, reason| Err(Error::UnusableOption { path: path.into(), option, reason });
+    let chosen = match input {
+        Input::File => Some("the path is that of one weight file"),
+        Input::Index => Some("the path is that of an index"),
+        Input::Folder => None,
+    };
+    if let (Some(reason), true) = (chosen, options.files.is_some()) {
+        return refuse("files", reason);
+    }
+    if options.files.as_ref().is_some_and(Vec::is_empty) {
+        return refuse("files", "it lists no file");
+    }
+    if input == Input::Index && options.index == IndexPolicy::Ignore {
+        return refuse("index", "the path is that of an index");
+    }
+    let listed = options.files.as_ref().map(|_| "OpenOptions::files lists the weight files");
+    match chosen.or(listed) {
+        Some(reason) if options.variant.is_some() => refuse("variant", reason),
+        Some(reason) if options.family.is_some() => refuse("family", reason),
+        _ => Ok(()),
+    }
 }
 
 /// The folder in which a model's files lie: the path itself, or the one that holds the file.
@@ -53,7 +80,7 @@ fn unreachable(path: &Path, source: io::Error) -> Error {
     }
     match fs::read_link(path) {
         Ok(target) => tensorfile::Error::DanglingLink { path: path.into(), target }.into(),
-        Err(_) => Error::NotFound { path: path.into() },
+        Err(_) => tensorfile::Error::NotFound { path: path.into() }.into(),
     }
 }
 

@@ -79,6 +79,12 @@ impl Listing {
         Self { entries: Vec::new(), by_name: HashMap::new() }
     }
 
+    /// The names of the regular files, as far as they are text.
+    pub(super) fn file_names(&self) -> Vec<String> {
+        let files = self.entries.iter().filter(|entry| entry.kind == Kind::File);
+        files.filter_map(|entry| entry.name.to_str().map(str::to_owned)).collect()
+    }
+
     /// The entry of this name.
     pub(super) fn get(&self, name: &str) -> Option<&Entry> {
         self.by_name.get(OsStr::new(name)).and_then(|position| self.entries.get(*position))
@@ -110,10 +116,21 @@ fn kind(entry: &fs::DirEntry) -> Kind {
     }
 }
 
-/// Endings of weights in other formats, and of what stands for them.
-const LEGACY: [&str; 13] = [
-    "bin", "pt", "pth", "ckpt", "h5", "msgpack", "gguf", "ggml", "onnx", "npz", "pkl", "ot",
-    "tflite",
+/// Endings of weights in other formats, and the formats.
+const LEGACY: [(&str, &str); 13] = [
+    ("bin", "PyTorch"),
+    ("pt", "PyTorch"),
+    ("pth", "PyTorch"),
+    ("ckpt", "PyTorch or TensorFlow"),
+    ("h5", "Keras (HDF5)"),
+    ("msgpack", "Flax (MessagePack)"),
+    ("gguf", "llama.cpp (GGUF)"),
+    ("ggml", "llama.cpp (GGML)"),
+    ("onnx", "ONNX"),
+    ("npz", "NumPy"),
+    ("pkl", "Python (pickle)"),
+    ("ot", "tch (OT)"),
+    ("tflite", "TensorFlow Lite"),
 ];
 
 /// Beginnings of files that hold the state of a training run.
@@ -133,7 +150,7 @@ pub(super) fn role(name: &OsStr, kind: Kind) -> Role {
     let extension = Path::new(name).extension().unwrap_or_default().to_string_lossy();
     let is_weights = extension == "safetensors";
     let is_index = extension == "json" && text.contains(".safetensors.") && text.contains("index.");
-    let is_legacy = LEGACY.contains(&&*extension);
+    let is_legacy = legacy_format(Path::new(name)).is_some();
     if is_partial(&extension) {
         return Role::Partial;
     }
@@ -163,12 +180,13 @@ pub(super) fn is_partial(extension: &str) -> bool {
 /// Whether a name is that of an index of another format.
 pub(super) fn is_legacy_index(name: &str) -> bool {
     let Some(stem) = name.strip_suffix(".index.json") else { return false };
-    stem.rsplit_once('.').is_some_and(|(_, extension)| LEGACY.contains(&extension))
+    legacy_format(Path::new(stem)).is_some()
 }
 
-/// Whether a name ends as weights of another format do.
-pub(super) fn is_legacy(name: &Path) -> bool {
-    name.extension().is_some_and(|extension| LEGACY.iter().any(|legacy| extension == *legacy))
+/// The format of which a name is that of weights, if it is another one.
+pub(super) fn legacy_format(name: &Path) -> Option<&'static str> {
+    let extension = name.extension()?;
+    LEGACY.iter().find(|(legacy, _)| extension == *legacy).map(|(_, format)| *format)
 }
 
 #[cfg(test)]

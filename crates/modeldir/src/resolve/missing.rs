@@ -1,84 +1,110 @@
 //! Why a shard that the index names is probably missing.
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::listing::{Listing, is_partial};
 use crate::MissingCause;
 
-/// Why `shard`, a path relative to `root` that does not open, is probably missing.
-///
-/// Looks for a dangling link, for what downloads leave beside the shard, and for what the hub's own
-/// tools leave in `.cache/huggingface/download` and in the blobs of a hub cache.
-pub(crate) fn missing_cause(root: &Path, shard: &Path) -> MissingCause {
-    if let Ok(target) = fs::read_link(root.join(shard)) {
-        return MissingCause::DanglingLink(target);
-    }
-    let found =
-        beside(root, shard).or_else(|| in_downloads(root, shard)).or_else(|| in_blobs(root));
-    found.map_or(MissingCause::Unknown, MissingCause::Incomplete)
+/// Shards of which the cause is looked for. A directory that lacks more lacks them for one cause.
+const MAX_SHARDS: usize = 100;
+
+/// Finds out why shards of one model are missing. Lists each folder once.
+#[derive(Debug)]
+pub(crate) struct Causes<'a> {
+    root: &'a Path,
+    /// The folders that were looked into, relative to `root`; none for those that are not there.
+    listings: HashMap<PathBuf, Option<Listing>>,
+    /// Shards that were looked for.
+    num_shards: usize,
 }
 
-/// The traces of a download in the shard's own folder, or below `folder` of it.
-fn beside(root: &Path, shard: &Path) -> Option<PathBuf> {
-    let name = shard.file_name()?.to_str()?;
-    let folder = shard.parent()?;
-    // `.name.xyz.incomplete` is hidden until it is whole.
-    let rest = |entry: &str| {
-        let entry = entry.strip_prefix('.').unwrap_or(entry);
-        entry.strip_prefix(name)?.strip_prefix('.').map(str::to_owned)
-    };
-    let is_trace = |entry: &str| {
-        rest(entry).is_some_and(|rest| {
-            let extension = rest.rsplit('.').next().unwrap_or_default();
-            extension != "lock" && is_partial(extension)
-        })
-    };
-    first_in(root, folder, is_trace)
-}
+impl<'a> Causes<'a> {
+    /// Nothing is looked at yet.
+    pub(crate) fn new(root: &'a Path) -> Self {
+        Self { root, listings: HashMap::new(), num_shards: 0 }
+    }
 
-/// What `hf download --local-dir` leaves: a folder that mirrors the model's.
-fn in_downloads(root: &Path, shard: &Path) -> Option<PathBuf> {
-    let mirror = Path::new(".cache/huggingface/download").join(shard);
-    if let Some(found) = beside(root, &mirror) {
-        return Some(found);
+    /// Why `shard`, a path relative to the root that does not open, is probably missing.
+    ///
+    /// Looks for a dangling link, for what downloads leave beside the shard, and for what the hub's
+    /// own tools leave in `.cache/huggingface/download` and in the blobs of a hub cache. After
+    /// [`MAX_SHARDS`] shards it does so no more.
+    pub(crate) fn cause(&mut self, shard: &Path) -> MissingCause {
+        if self.num_shards == MAX_SHARDS {
+            return MissingCause::NotLookedFor;
+        }
+        self.num_shards += 1;
+        if let Ok(target) = fs::read_link(self.root.join(shard)) {
+            return MissingCause::DanglingLink(target);
+        }
+        let found = self.beside(shard).or_else(|| self.in_downloads(shard));
+        let found = found.or_else(|| self.in_blobs());
+        found.map_or(MissingCause::Unknown, MissingCause::Incomplete)
     }
-    // Newer versions name the part by a hash; the lock still bears the shard's name, and the
-    // metadata is written when the shard is whole.
-    let trace = |ending: &str| {
-        let mut name = mirror.clone().into_os_string();
-        name.push(ending);
-        root.join(name).exists()
-    };
-    if !trace(".lock") || trace(".metadata") {
-        return None;
-    }
-    first_in(root, mirror.parent()?, is_incomplete)
-}
 
-/// What a broken download leaves in the blobs of a hub cache, if `root` is a snapshot in one.
-fn in_blobs(root: &Path) -> Option<PathBuf> {
-    let is_snapshot = root.parent()?.file_name()? == "snapshots";
-    if !is_snapshot {
-        return None;
+    /// The traces of a download in the folder of a path.
+    fn beside(&mut self, path: &Path) -> Option<PathBuf> {
+        let name = path.file_name()?.to_str()?;
+        // `.name.xyz.incomplete` is hidden until it is whole.
+        let rest = |entry: &str| {
+            let entry = entry.strip_prefix('.').unwrap_or(entry);
+            entry.strip_prefix(name)?.strip_prefix('.').map(str::to_owned)
+        };
+        let is_trace = |entry: &str| {
+            rest(entry).is_some_and(|rest| {
+                let extension = rest.rsplit('.').next().unwrap_or_default();
+                extension != "lock" && is_partial(extension)
+            })
+        };
+        self.first_in(path.parent()?, is_trace)
     }
-    first_in(root, Path::new("../../blobs"), is_incomplete)
+
+    /// What `hf download --local-dir` leaves: a folder that mirrors the model's.
+    fn in_downloads(&mut self, shard: &Path) -> Option<PathBuf> {
+        let mirror = Path::new(".cache/huggingface/download").join(shard);
+        if let Some(found) = self.beside(&mirror) {
+            return Some(found);
+        }
+        // Newer versions name the part by a hash; the lock still bears the shard's name, and the
+        // metadata is written when the shard is whole.
+        let trace = |ending: &str| {
+            let mut name = mirror.clone().into_os_string();
+            name.push(ending);
+            self.root.join(name).exists()
+        };
+        if !trace(".lock") || trace(".metadata") {
+            return None;
+        }
+        self.first_in(mirror.parent()?, is_incomplete)
+    }
+
+    /// What a broken download leaves in the blobs of a hub cache, if the root is a snapshot in one.
+    fn in_blobs(&mut self) -> Option<PathBuf> {
+        let is_snapshot = self.root.parent()?.file_name()? == "snapshots";
+        if !is_snapshot {
+            return None;
+        }
+        self.first_in(Path::new("../../blobs"), is_incomplete)
+    }
+
+    /// The first entry by name of a folder below the root that fits.
+    fn first_in(&mut self, folder: &Path, fits: impl Fn(&str) -> bool) -> Option<PathBuf> {
+        let read = || Listing::read(&self.root.join(folder)).ok();
+        let listing = self.listings.entry(folder.to_owned()).or_insert_with(read).as_ref()?;
+        let mut names = listing.entries.iter().filter_map(|entry| entry.name.to_str());
+        names.find(|name| fits(name)).map(|name| folder.join(name))
+    }
 }
 
 fn is_incomplete(name: &str) -> bool {
     name.ends_with(".incomplete")
 }
 
-/// The first entry by name of a folder below `root` that fits.
-fn first_in(root: &Path, folder: &Path, fits: impl Fn(&str) -> bool) -> Option<PathBuf> {
-    let listing = Listing::read(&root.join(folder)).ok()?;
-    let mut names = listing.entries.iter().filter_map(|entry| entry.name.to_str());
-    names.find(|name| fits(name)).map(|name| folder.join(name))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::missing_cause;
+    use super::{Causes, MAX_SHARDS};
     use crate::MissingCause;
     use std::fs;
     use std::path::{Path, PathBuf};
@@ -130,7 +156,7 @@ mod tests {
             let expected = expected.map_or(MissingCause::Unknown, |part| {
                 MissingCause::Incomplete(PathBuf::from(part))
             });
-            assert_eq!(missing_cause(dir.path(), Path::new(shard)), expected, "{files:?}");
+            assert_eq!(Causes::new(dir.path()).cause(Path::new(shard)), expected, "{files:?}");
         }
     }
 
@@ -142,9 +168,26 @@ mod tests {
         fs::create_dir_all(dir.path().join("blobs")).unwrap();
         fs::write(dir.path().join("blobs/ab.incomplete"), "").unwrap();
         assert_eq!(
-            missing_cause(&snapshot, Path::new("m.safetensors")),
+            Causes::new(&snapshot).cause(Path::new("m.safetensors")),
             MissingCause::Incomplete("../../blobs/ab.incomplete".into())
         );
+    }
+
+    #[test]
+    fn each_folder_is_listed_once_and_not_for_every_shard() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("a.safetensors.part"), "").unwrap();
+        let mut causes = Causes::new(dir.path());
+        let incomplete = MissingCause::Incomplete("a.safetensors.part".into());
+        assert_eq!(causes.cause(Path::new("a.safetensors")), incomplete);
+        // What comes later is not seen, as the folder is not listed again.
+        fs::write(dir.path().join("b.safetensors.part"), "").unwrap();
+        assert_eq!(causes.cause(Path::new("b.safetensors")), MissingCause::Unknown);
+        for _ in 2..MAX_SHARDS {
+            assert_eq!(causes.cause(Path::new("a.safetensors")), incomplete);
+        }
+        assert_eq!(causes.cause(Path::new("a.safetensors")), MissingCause::NotLookedFor);
+        assert_eq!(causes.listings.len(), 2);
     }
 
     #[cfg(unix)]
@@ -153,7 +196,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink("../../blobs/ab", dir.path().join("m.safetensors")).unwrap();
         assert_eq!(
-            missing_cause(dir.path(), Path::new("m.safetensors")),
+            Causes::new(dir.path()).cause(Path::new("m.safetensors")),
             MissingCause::DanglingLink("../../blobs/ab".into())
         );
     }

@@ -100,7 +100,6 @@ fn other_names_are_found_where_there_is_one_set() {
     let index = "x.safetensors.index.json={\"weight_map\":{\"a\":\"1.safetensors\"}}";
     for (files, expected) in [
         (&["gptq-4bit-128g.safetensors", "config.json"][..], &["gptq-4bit-128g.safetensors"][..]),
-        (&["model.fp16.safetensors"], &["model.fp16.safetensors"]),
         (
             &["x_1-of-2.safetensors", "x_2-of-2.safetensors"],
             &["x_1-of-2.safetensors", "x_2-of-2.safetensors"],
@@ -325,30 +324,47 @@ fn what_was_asked_for_and_is_not_there_is_an_error_that_names_the_rest() {
         &[index, "model.fp16-1-of-1.safetensors"][..],
         &[index, "model-1-of-1.fp16.safetensors"],
         &["model.fp16.safetensors", "model.fp32.safetensors"],
+        &["model.fp16.safetensors"],
+        &["model-00001-of-00001.fp16.safetensors"],
+        &["diffusion_pytorch_model.fp16-00001-of-00001.safetensors"],
     ] {
         let refused = open(files);
-        assert!(matches!(refused, Err(Error::OnlyVariants { .. })), "{files:?}: {refused:?}");
+        let Err(Error::OnlyVariants { found, .. }) = refused else {
+            panic!("{files:?}: {refused:?}")
+        };
+        assert_eq!(found.len(), files.len());
     }
 }
 
 #[test]
-fn choices_that_a_person_should_know_of_are_noted() {
+fn choices_that_a_person_should_know_of_are_told() {
     let bare = "model.safetensors.index.json={\"a\": \"model.safetensors\"}";
     let lone = "x.safetensors.index.json={\"weight_map\":{\"a\":\"m.safetensors\"}}";
-    let notes = |files: &[&str], options: &OpenOptions| resolve_with(files, options).unwrap().notes;
+    let told = |files: &[&str], options: &OpenOptions| {
+        let resolved = resolve_with(files, options).unwrap();
+        (resolved.notes, resolved.remarks)
+    };
+    let broken = "mod\u{1b}el.safetensors.index.json={\"weight_map\":{\"a\":\"m.safetensors\"}}";
     let plain = OpenOptions::default();
     for (files, options, says) in [
         (&[M1, M2][..], &plain, "no index: 2 numbered files"),
         (&["x.safetensors"], &plain, "the only weight file"),
-        (&[EMPTY_INDEX, MODEL], &plain, "names no tensor, model.safetensors is opened"),
         (&[bare, MODEL], &plain, "bare weight map"),
         (&[lone, "m.safetensors"], &plain, "the only index"),
+        (&[broken, "m.safetensors"], &plain, "mod\\u{1b}el.safetensors.index.json: is the only"),
         (&[INDEX, MODEL], &ignoring_the_index(), "model.safetensors.index.json: not read"),
     ] {
-        let notes = notes(files, options);
-        assert!(notes.len() == 1 && notes.iter().any(|note| note.contains(says)), "{notes:?}");
+        let (notes, remarks) = told(files, options);
+        assert!(notes.is_empty(), "{notes:?}");
+        assert!(matches!(&*remarks, [remark] if remark.contains(says)), "{remarks:?}");
     }
-    assert!(notes(&[MODEL], &plain).is_empty() && notes(&[INDEX, M1, M2], &plain).is_empty());
+    let (notes, remarks) = told(&[EMPTY_INDEX, MODEL], &plain);
+    assert!(remarks.is_empty(), "{remarks:?}");
+    let says = "names no tensor, model.safetensors is opened";
+    assert!(matches!(&*notes, [note] if note.contains(says)), "{notes:?}");
+    for files in [&[MODEL][..], &[INDEX, M1, M2]] {
+        assert_eq!(told(files, &plain), (vec![], vec![]), "{files:?}");
+    }
 }
 
 #[test]
@@ -380,15 +396,39 @@ fn an_index_that_says_nothing_or_is_broken_is_refused() {
 fn listed_files_are_taken_as_they_are() {
     let listed = |files: &[&str]| OpenOptions {
         files: Some(paths(files)),
-        variant: Some("unused".to_owned()),
+        index: IndexPolicy::Ignore,
         ..OpenOptions::default()
     };
     let files = [MODEL, M1, "sub/x.bin"];
     let resolved = resolve_with(&files, &listed(&["sub/x.bin", M1, M1])).unwrap();
     assert_eq!(resolved.shards, paths(&[M1, "sub/x.bin"]));
     assert_eq!(ignored(&resolved), [(MODEL, IgnoreReason::OtherSet)]);
-    let none = resolve_with(&files, &listed(&[]));
-    assert!(matches!(none, Err(Error::NoWeights { .. })), "{none:?}");
+}
+
+#[test]
+fn options_that_choose_among_what_is_chosen_are_refused_by_name() {
+    let dir = folder(&[INDEX, M1, M2]);
+    let listed = |files: &[&str]| OpenOptions { files: Some(paths(files)), ..Default::default() };
+    let (file, index) = (M1, "model.safetensors.index.json");
+    for (name, options, expected) in [
+        (file, variant("fp16"), "variant"),
+        (file, family(Family::Model), "family"),
+        (file, listed(&[M1]), "files"),
+        (index, variant("fp16"), "variant"),
+        (index, family(Family::Model), "family"),
+        (index, listed(&[M1]), "files"),
+        (index, ignoring_the_index(), "index"),
+        ("", listed(&[]), "files"),
+        ("", OpenOptions { files: Some(paths(&[M1])), ..variant("fp16") }, "variant"),
+        ("", OpenOptions { files: Some(paths(&[M1])), ..family(Family::Model) }, "family"),
+    ] {
+        match resolve(&dir.path().join(name), &options, None) {
+            Err(Error::UnusableOption { option, .. }) => assert_eq!(option, expected, "{name}"),
+            other => panic!("{name} {expected}: {other:?}"),
+        }
+    }
+    let file = resolve(&dir.path().join(file), &ignoring_the_index(), None).unwrap();
+    assert_eq!(file.shards, paths(&[M1]));
 }
 
 #[test]
@@ -417,9 +457,13 @@ fn the_configuration_may_name_the_weights() {
         assert!(path.ends_with("config.4.9.json"), "{path:?}");
     }
     assert_eq!(
-        by_file.notes,
+        by_file.remarks,
         ["config.4.9.json: transformers_weights names w/x.safetensors".to_owned()]
     );
+    let value = config("w/x.safetensors.index.json");
+    let ignored = resolve(dir.path(), &ignoring_the_index(), Some(&value)).unwrap();
+    assert_eq!(ignored.shards, paths(&[MODEL]));
+    assert!(ignored.remarks.iter().any(|remark| remark.ends_with("index.json: not read")));
     let asked = resolve(dir.path(), &family(Family::Model), Some(&config("w/x.safetensors")));
     let asked = asked.unwrap();
     assert_eq!(asked.shards, paths(&[MODEL]));
@@ -440,13 +484,17 @@ fn a_path_to_a_file_opens_that_file() {
         let resolved = at(name).unwrap();
         assert_eq!((&*resolved.root, resolved.shards), (dir.path(), paths(&[name])));
         assert!(resolved.ignored.is_empty());
+        assert_eq!(resolved.file_names.len(), 6);
     }
     let resolved = at("model.safetensors.index.json").unwrap();
     assert_eq!((&*resolved.root, resolved.shards), (dir.path(), paths(&[M1, M2])));
     assert_eq!(at("other.json").unwrap().shards, paths(&["z.safetensors"]));
-    assert!(matches!(at("x.bin"), Err(Error::OtherFormat { .. })));
+    let other = at("x.bin").unwrap_err();
+    assert!(
+        other.to_string().ends_with("x.bin: weights of PyTorch; only safetensors files are read")
+    );
     let missing = at("nothing");
-    assert!(matches!(missing, Err(Error::NotFound { .. })), "{missing:?}");
+    assert!(matches!(missing, Err(Error::File(tensorfile::Error::NotFound { .. }))), "{missing:?}");
 }
 
 #[test]

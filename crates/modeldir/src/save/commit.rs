@@ -44,8 +44,9 @@ pub(super) fn steps(old: Present, shards: &[PathBuf], index: Option<&Path>) -> V
 
 /// Takes one step; the errors name the file in `dir`.
 pub(super) fn take(step: &Step, dir: &Path, finished: &Path) -> Result<()> {
-    let failed =
-        |path: PathBuf, action, source| Error::Io { path, action, source: Arc::new(source) };
+    let failed = |path: PathBuf, action, source| -> Error {
+        tensorfile::Error::Io { path, action, source: Arc::new(source) }.into()
+    };
     match step {
         Step::Remove(name) => {
             let path = dir.join(name);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tensorfile::{Dtype, TensorFile, Writer};
+use tensorfile::{Dtype, Error as FileError, TensorFile, Writer};
 
 use super::{Existing, SaveOptions, commit, of_file};
 use crate::resolve;
@@ -303,7 +303,9 @@ fn rejects_a_path_that_is_no_directory() {
     for (path, action) in [("file", "create"), ("file/below", "create")] {
         let path = folder.path().join(path);
         let error = tiny(1, 1).save(&path, &options(4)).unwrap_err();
-        let Error::Io { path: named, action: found, .. } = &error else { panic!("{error}") };
+        let Error::File(FileError::Io { path: named, action: found, .. }) = &error else {
+            panic!("{error}")
+        };
         assert_eq!((named, *found), (&path, action));
     }
 }
@@ -318,7 +320,10 @@ fn rejects_a_directory_that_cannot_be_written_to() {
         return; // The superuser may write anywhere.
     }
     let error = tiny(1, 1).save(folder.path(), &options(4)).unwrap_err();
-    assert!(matches!(&error, Error::Io { path, .. } if path == folder.path()), "{error}");
+    assert!(
+        matches!(&error, Error::File(FileError::Io { path, .. }) if path == folder.path()),
+        "{error}"
+    );
 }
 
 #[test]
@@ -329,7 +334,10 @@ fn rejects_a_folder_in_the_place_of_a_file_before_anything_changes() {
         fs::create_dir(folder.path().join(occupied)).unwrap();
         let error = tiny(1, 2).save(folder.path(), &replacing(4)).unwrap_err();
         let path = folder.path().join(occupied);
-        assert!(matches!(&error, Error::Io { path: named, .. } if *named == path), "{error}");
+        assert!(
+            matches!(&error, Error::File(FileError::Io { path: named, .. }) if *named == path),
+            "{error}"
+        );
         let mut expected = [occupied, "model.safetensors"];
         expected.sort_unstable();
         assert_eq!(listed(folder.path()), expected);
