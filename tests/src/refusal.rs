@@ -50,9 +50,7 @@ impl From<modeldir::Error> for Refusal {
                             refusal.variants.push(leading_name(&format!("{cause:?}")));
                         }
                         Fault::UnusableShard { error, .. } => {
-                            let inner = Self::from(error);
-                            refusal.text = format!("{}: {}", refusal.text, inner.text);
-                            refusal.variants.extend(inner.variants);
+                            refusal.variants.extend(Self::from(error).variants);
                         }
                         _ => {}
                     }
