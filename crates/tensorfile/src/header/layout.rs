@@ -11,14 +11,16 @@ use crate::{Error, Result, shape};
 /// ends, the first at 0, and each has exactly the bytes that its dtype and shape need.
 pub(super) fn check(path: &Path, tensors: &mut [TensorInfo]) -> Result<u64> {
     // Writers list tensors in order of offsets, and then nothing has to be sorted for the cover.
-    let as_listed = check_cover(path, tensors.iter());
+    // What else is wrong is not kept: an error may hold a shape as long as the header.
+    let as_listed = check_cover(path, tensors.iter()).ok();
     tensors.sort_by(|a, b| a.name().cmp(b.name()));
     check_names(path, tensors)?;
-    as_listed.or_else(|_| {
-        let mut order: Vec<_> = tensors.iter().map(|tensor| (tensor.range(), tensor)).collect();
-        order.sort_by_key(|(range, _)| *range);
-        check_cover(path, order.into_iter().map(|(_, tensor)| tensor))
-    })
+    if let Some(covered) = as_listed {
+        return Ok(covered);
+    }
+    let mut order: Vec<_> = tensors.iter().map(|tensor| (tensor.range(), tensor)).collect();
+    order.sort_by_key(|(range, _)| *range);
+    check_cover(path, order.into_iter().map(|(_, tensor)| tensor))
 }
 
 /// The first tensor, by offset, that has bytes beyond those that are there.

@@ -108,6 +108,10 @@ impl fmt::Debug for Dims {
     }
 }
 
+/// Dimensions from which on room is made for an eighth more at a time rather than for as many again,
+/// for a hostile header can hold millions, of two bytes each.
+const MANY_DIMS: usize = 1 << 10;
+
 /// Collects a shape of unknown rank.
 #[derive(Default)]
 pub(super) struct DimsBuilder {
@@ -124,6 +128,9 @@ impl DimsBuilder {
         } else {
             if self.spilled.is_empty() {
                 self.spilled.extend(self.dims);
+            }
+            if self.spilled.len() == self.spilled.capacity() && self.spilled.len() >= MANY_DIMS {
+                self.spilled.reserve_exact(self.spilled.len() / 8);
             }
             self.spilled.push(dim);
         }
