@@ -1,8 +1,13 @@
 //! The form in which writers write headers: no white space within, no escapes, known fields only.
 //!
-//! It is read some three times faster than by a general parser, and nearly every file has it. What
-//! is accepted here the general parser accepts with the same result; everything else is left to
-//! it, what is wrong included.
+//! Nearly every file has it, and opening a model of many tensors is mostly this. Over the headers
+//! of a model shaped as DeepSeek-V3 (163 headers, 91,991 tensors, 11.8 MB) the whole parse, checks
+//! and sorting included, takes 17 ms with this parser before the general one and 32 ms without it,
+//! in a release build (1.8 to 2.2 times in four runs). That is why there are two.
+//!
+//! They cannot disagree: what is accepted here the general parser accepts with the same result,
+//! which is tested on headers of nearly this form, and everything else is left to it, what is wrong
+//! included. So this file words no error, and may be removed without a change to what is accepted.
 
 use std::collections::BTreeMap;
 
@@ -168,3 +173,6 @@ const fn any_special(word: u64) -> bool {
     let backslash = any_below(word ^ ONES.wrapping_mul(b'\\' as u64), 1);
     (quote | backslash | any_below(word, 0x20)) != 0
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,11 +2,7 @@
 
 use std::path::Path;
 
-use proptest::collection::vec;
-use proptest::sample::select;
-use proptest::{prop_assert_eq, proptest};
-
-use super::{Header, HeaderOptions, TensorInfo, TrailingBytes, json, plain};
+use super::{Header, HeaderOptions, TensorInfo, TrailingBytes};
 use crate::{Dtype, Error};
 
 /// A file of this header and this many bytes of data.
@@ -33,7 +29,7 @@ macro_rules! assert_refused {
 }
 
 /// A header of one tensor `w`.
-fn w(dtype: &str, shape: &str, offsets: &str) -> String {
+pub(super) fn w(dtype: &str, shape: &str, offsets: &str) -> String {
     format!(r#"{{"w":{{"dtype":"{dtype}","shape":{shape},"data_offsets":{offsets}}}}}"#)
 }
 
@@ -373,90 +369,4 @@ fn nests_are_refused_at_the_depth_of_the_reference_on_a_small_stack() {
     };
     let thread = std::thread::Builder::new().stack_size(256 << 10).spawn(verdicts).unwrap();
     thread.join().unwrap();
-}
-
-#[test]
-fn the_plain_form_means_what_the_general_parser_says() {
-    let shape = w("U8", "[1,2,3,4,5,0]", "[0,0]");
-    let plain_forms = [
-        "{}",
-        "{} \n",
-        r#"{"__metadata__":{}}"#,
-        r#"{"__metadata__":{"format":"pt","é":"a long value, with { and }"},"w":{"dtype":"U8","shape":[],"data_offsets":[0,1]}}"#,
-        &shape,
-        r#"{"模型":{"data_offsets":[0,9999999999999999999],"dtype":"F8_E4M3","shape":[0]}}"#,
-    ];
-    for text in plain_forms {
-        let fast = plain::parse(text).unwrap_or_else(|| panic!("not plain: {text}"));
-        let slow = json::parse(Path::new("f"), text).unwrap();
-        assert_eq!((fast.tensors, fast.metadata), (slow.tensors, slow.metadata), "{text}");
-    }
-}
-
-#[test]
-fn what_is_not_of_the_plain_form_is_left_to_the_general_parser() {
-    let entry = r#"{"dtype":"U8","shape":[1],"data_offsets":[0,1]}"#;
-    let others = [
-        " {}".into(),
-        "{}x".into(),
-        r#"{}"__metadata__":{}}"#.into(),
-        r#"{},"__metadata__":{}}"#.into(),
-        "{".into(),
-        format!(r#"{{"w":{entry},}}"#),
-        format!(r#"{{"w":{entry},"__metadata__":{{}}}}"#),
-        format!(r#"{{"\u0077":{entry}}}"#),
-        format!("{{\"a long name with a \u{1} in it\":{entry}}}"),
-        r#"{"__metadata__":{"a":"1","a":"1"}}"#.into(),
-        r#"{"__metadata__":{"a":1}}"#.into(),
-        w("U8", "[01]", "[0,1]"),
-        w("U8", "[1.0]", "[0,1]"),
-        w("U8", "[1e0]", "[0,1]"),
-        w("U8", "[]", "[0,18446744073709551615]"),
-        w("U8", "[1,]", "[0,1]"),
-        w("U8", "[1]", "[0,1,2]"),
-        w("U8", "[1]", "[,1]"),
-        w("u8", "[1]", "[0,1]"),
-        r#"{"w":{"dtype":"U8","shape":[1],"data_offsets":[0,1],"x":0}}"#.into(),
-        r#"{"w":{"dtype":"U8","dtype":"U8","shape":[1],"data_offsets":[0,1]}}"#.into(),
-        r#"{"w":{"dtype":"U8","shape":[1]}}"#.into(),
-        r#"{"w":{}}"#.into(),
-    ];
-    for text in others {
-        assert!(plain::parse(&text).is_none(), "{text}");
-    }
-}
-
-/// A change to a text: from here on, so many characters are replaced by this.
-type Edit = (usize, usize, &'static str);
-
-fn edited(text: &str, edits: &[Edit]) -> String {
-    let mut chars: Vec<char> = text.chars().collect();
-    for (at, len, replacement) in edits {
-        let at = chars.len().min(*at);
-        let end = chars.len().min(at.saturating_add(*len));
-        chars.splice(at..end, replacement.chars());
-    }
-    chars.into_iter().collect()
-}
-
-proptest! {
-    #[test]
-    fn no_edit_makes_the_plain_form_mean_something_else(
-        edits in vec(
-            (
-                0..160_usize,
-                0..4_usize,
-                select(vec!["", "\"", "\\", "{", "}", "[", "]", ",", ":", "0", "-", ".", " ", "\u{7}"]),
-            ),
-            0..4,
-        ),
-    ) {
-        let text = r#"{"__metadata__":{"format":"pt"},"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"模":{"data_offsets":[4,12],"shape":[1,2],"dtype":"F32"}}  "#;
-        let text = edited(text, &edits);
-        if let Some(plain) = plain::parse(&text) {
-            let general = json::parse(Path::new("f"), &text).unwrap();
-            prop_assert_eq!(plain.tensors, general.tensors);
-            prop_assert_eq!(plain.metadata, general.metadata);
-        }
-    }
 }
