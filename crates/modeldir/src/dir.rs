@@ -13,6 +13,7 @@ use crate::generation::GenerationConfig;
 use crate::index::{Findings, Index, IndexedTensor, Shard};
 use crate::load::LoadOptions;
 use crate::options::OpenOptions;
+use crate::partition::{Partition, TensorShape, Topology};
 use crate::plan::LoadPlan;
 use crate::quantization::Quantization;
 use crate::report::{Report, TotalSize};
@@ -232,6 +233,41 @@ impl ModelDir {
     pub fn read_selection(&self, name: &str, selection: &Selection) -> Result<Tensor> {
         let plan = self.plan_one(name)?.select(|_| Some(selection.clone()))?;
         plan.load(&LoadOptions::default())?.take(self.index.aliases.target(name))
+    }
+
+    /// Plans what one rank of a distributed job takes, by rules about names.
+    ///
+    /// What was odd about rules and names is in [`LoadPlan::partition_report`]. Reads no tensor;
+    /// may read a JSON file that tells how the weights are quantized.
+    ///
+    /// ```
+    /// use modeldir::{ModelDir, Partition, Topology};
+    ///
+    /// let model = ModelDir::open(modeldir_fixtures::model("llama"))?;
+    /// let rules = br#"{"rules": [
+    ///     {"match": "**.(q|k|v|gate|up)_proj.weight", "tp": "col"},
+    ///     {"match": "**.(o|down)_proj.weight", "tp": "row"},
+    ///     {"match": "**.(lm_head|embed_tokens).weight", "tp": "vocab"}
+    /// ]}"#;
+    /// let partition = Partition::from_json("rules.json", rules)?;
+    /// let plan = model.plan_for(&partition, &Topology::tensor_parallel(1, 4)?)?;
+    /// let store = plan.load(&Default::default())?;
+    /// assert_eq!(store.get("model.layers.0.mlp.down_proj.weight")?.shape(), [64, 44]);
+    /// assert_eq!(store.get("lm_head.weight")?.shape(), [80, 64]);
+    /// # Ok::<(), modeldir::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Partition::cut`], and if a file that could tell the quantization is broken.
+    pub fn plan_for(&self, partition: &Partition, topology: &Topology) -> Result<LoadPlan> {
+        let quantization = self.quantization()?;
+        let tensors = self.index.iter().map(IndexedTensor::info);
+        let shapes: Vec<TensorShape<'_>> = tensors
+            .map(|info| TensorShape { name: info.name(), dtype: info.dtype(), shape: info.shape() })
+            .collect();
+        let cut = partition.cut(topology, quantization.as_ref(), &shapes)?;
+        LoadPlan::for_rank(&self.index, cut)
     }
 
     /// Loads every tensor with default options; short for `plan().load(…)`.

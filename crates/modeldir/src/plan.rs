@@ -15,6 +15,7 @@ use tracing::field::Empty;
 
 use crate::index::{Index, IndexedTensor, Shard};
 use crate::layout::{Request, ShardLayout};
+use crate::partition::{Cut, PartitionReport};
 use crate::{Error, Result};
 
 /// A list of reads, and the tensors they bring.
@@ -41,6 +42,7 @@ pub struct LoadPlan {
     requests: Vec<Request>,
     /// Bytes of memory per shard; 0 for a shard from which nothing is read.
     memory: Vec<u64>,
+    partition_report: Option<Arc<PartitionReport>>,
 }
 
 /// A tensor of a plan, the part of it that is wanted, and the place in the memory of its shard.
@@ -69,6 +71,18 @@ impl LoadPlan {
         Self::of_parts(index, tensors.into_iter().map(|tensor| (tensor, None)))
     }
 
+    /// Plans the parts that a rank takes, given in the order of the index.
+    pub(crate) fn for_rank(index: &Arc<Index>, cut: Cut) -> Result<Self> {
+        let mut parts = Vec::with_capacity(cut.parts.len());
+        for (i, (tensor, part)) in index.iter().zip(&cut.parts).enumerate() {
+            if let Some(selection) = part {
+                parts.push((i, lower(index, tensor, selection)?));
+            }
+        }
+        let plan = Self::of_parts(Arc::clone(index), parts);
+        Ok(Self { partition_report: Some(Arc::new(cut.report)), ..plan })
+    }
+
     /// Plans these parts of tensors.
     fn of_parts(index: Arc<Index>, tensors: impl IntoIterator<Item = Wanted>) -> Self {
         let mut by_shard: Vec<Vec<Wanted>> = vec![Vec::new(); index.shards.len()];
@@ -79,8 +93,13 @@ impl LoadPlan {
             }
         }
         let span = debug_span!("plan", tensors = Empty, bytes = Empty, requests = Empty).entered();
-        let mut plan =
-            Self { index, tensors: Vec::new(), requests: Vec::new(), memory: Vec::new() };
+        let mut plan = Self {
+            index,
+            tensors: Vec::new(),
+            requests: Vec::new(),
+            memory: Vec::new(),
+            partition_report: None,
+        };
         for (shard, in_shard) in by_shard.into_iter().enumerate() {
             plan.add_shard(shard, in_shard);
         }
@@ -125,15 +144,9 @@ impl LoadPlan {
     pub fn select(&self, choose: impl Fn(IndexedTensor<'_>) -> Option<Selection>) -> Result<Self> {
         let mut parts = Vec::with_capacity(self.tensors.len());
         for (planned, tensor) in self.tensors.iter().zip(self.tensors()) {
-            let Some(selection) = choose(tensor) else { continue };
-            let runs = if selection.is_all() {
-                None
-            } else {
-                let shard = self.index.shards.get(tensor.shard()).map(Shard::path);
-                let path = self.index.root.join(shard.unwrap_or(Path::new("")));
-                Some(Arc::new(selection.lower(&path, tensor.info())?))
-            };
-            parts.push((planned.tensor, runs));
+            if let Some(selection) = choose(tensor) {
+                parts.push((planned.tensor, lower(&self.index, tensor, &selection)?));
+            }
         }
         Ok(Self::of_parts(Arc::clone(&self.index), parts))
     }
@@ -206,6 +219,13 @@ impl LoadPlan {
         &self.requests
     }
 
+    /// What was odd about the rules by which [`ModelDir::plan_for`](crate::ModelDir::plan_for) made
+    /// the plan; `None` for other plans, and for plans that were narrowed since.
+    #[must_use]
+    pub fn partition_report(&self) -> Option<&PartitionReport> {
+        self.partition_report.as_deref()
+    }
+
     pub(crate) fn planned(&self) -> &[PlannedTensor] {
         &self.tensors
     }
@@ -258,6 +278,20 @@ impl LoadPlan {
         }
         summaries
     }
+}
+
+/// The bytes that a selection takes of a tensor, or `None` for all of it.
+fn lower(
+    index: &Index,
+    tensor: IndexedTensor<'_>,
+    selection: &Selection,
+) -> Result<Option<Arc<ByteRuns>>> {
+    if selection.is_all() {
+        return Ok(None);
+    }
+    let shard = index.shards.get(tensor.shard()).map(Shard::path);
+    let path = index.root.join(shard.unwrap_or(Path::new("")));
+    Ok(Some(Arc::new(selection.lower(&path, tensor.info())?)))
 }
 
 /// What a plan takes from one shard.
