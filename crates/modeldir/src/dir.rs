@@ -78,8 +78,10 @@ impl ModelDir {
         let span =
             debug_span!("open", path = %shown, files = Empty, tensors = Empty, bytes = Empty);
         let _entered = span.enter();
-        let config = ModelConfig::in_directory(resolve::folder_of(path), options.max_json_bytes);
-        let resolved = resolve::resolve(path, options, config.as_ref().ok())?;
+        // Looked at once, so that configuration and weights cannot come from two places.
+        let input = resolve::classify(path)?;
+        let config = ModelConfig::in_directory(input.folder(path), options.max_json_bytes);
+        let resolved = resolve::resolve(path, input, options, config.as_ref().ok())?;
         let root = &resolved.root;
         let map = resolved.index.as_ref().map(|index| &index.map);
         let (mut index, findings) = Index::build(root, &resolved.shards, map, options)?;

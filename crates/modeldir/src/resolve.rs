@@ -21,10 +21,9 @@ use crate::json::Limit;
 use crate::weight_map::WeightMap;
 use crate::{Error, Family, ModelConfig, OpenOptions, Result, json, natural, shard_path};
 use family::Folder;
-use input::Input;
 use listing::{Entry, Listing, Role};
 
-pub(crate) use input::folder_of;
+pub(crate) use input::{Input, classify};
 pub(crate) use missing::Causes;
 pub(crate) use present::{Present, present};
 
@@ -112,7 +111,7 @@ impl fmt::Display for IgnoreReason {
     }
 }
 
-/// Finds the files that hold the weights of the model at `path`.
+/// Finds the files that hold the weights of the model at `path`, which leads to `input`.
 ///
 /// A path to a file opens that file, whatever its name; one that ends in `.json` is an index of
 /// files in its folder. `transformers_weights` of the folder's configuration counts where the
@@ -127,10 +126,10 @@ impl fmt::Display for IgnoreReason {
 /// chosen already. Whatever leaves two readings or none, see [`Error`]. Missing shards are no error here.
 pub(crate) fn resolve(
     path: &Path,
+    input: Input,
     options: &OpenOptions,
     config: Option<&ModelConfig>,
 ) -> Result<Resolved> {
-    let input = input::classify(path)?;
     input::refuse_options(path, input, options)?;
     if input == Input::Folder {
         let listing = Listing::read(path)?;
@@ -138,7 +137,7 @@ pub(crate) fn resolve(
         return Ok(choice.resolved(path, &listing));
     }
     let name = path.file_name().unwrap_or_default();
-    let root = folder_of(path);
+    let root = input.folder(path);
     if input == Input::Index {
         let listing = Listing::read(root)?;
         let choice = Folder::new(root, &listing, options).indexed(path.to_owned(), None)?;

@@ -14,7 +14,7 @@ use crate::{Error, IndexPolicy, OpenOptions, Result, json};
 
 /// What a path leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Input {
+pub(crate) enum Input {
     /// A file to be read as weights, whatever its name.
     File,
     /// A file to be read as an index.
@@ -22,8 +22,17 @@ pub(super) enum Input {
     Folder,
 }
 
+impl Input {
+    /// The folder in which a model's JSON files lie: the path itself, or the one that holds the
+    /// file.
+    pub(crate) fn folder(self, path: &Path) -> &Path {
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        if self == Self::Folder { path } else { parent.unwrap_or(Path::new(".")) }
+    }
+}
+
 /// Tells what a path leads to, without opening it.
-pub(super) fn classify(path: &Path) -> Result<Input> {
+pub(crate) fn classify(path: &Path) -> Result<Input> {
     let meta = fs::metadata(path).map_err(|source| unreachable(path, source))?;
     if meta.is_dir() {
         return Ok(Input::Folder);
@@ -65,12 +74,6 @@ pub(super) fn refuse_options(path: &Path, input: Input, options: &OpenOptions) -
         Some(reason) if options.family.is_some() => refuse("family", reason),
         _ => Ok(()),
     }
-}
-
-/// The folder in which a model's files lie: the path itself, or the one that holds the file.
-pub(crate) fn folder_of(path: &Path) -> &Path {
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    if path.is_dir() { path } else { parent.unwrap_or(Path::new(".")) }
 }
 
 /// The error for a path that leads nowhere.

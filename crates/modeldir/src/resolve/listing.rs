@@ -79,9 +79,10 @@ impl Listing {
         Self { entries: Vec::new(), by_name: HashMap::new() }
     }
 
-    /// The names of the regular files, as far as they are text.
+    /// The names of all but folders, as far as they are text. What is no regular file after all, or
+    /// leads nowhere, says so when it is asked for, and hides no other file of its role.
     pub(super) fn file_names(&self) -> Vec<String> {
-        let files = self.entries.iter().filter(|entry| entry.kind == Kind::File);
+        let files = self.entries.iter().filter(|entry| entry.kind != Kind::Folder);
         files.filter_map(|entry| entry.name.to_str().map(str::to_owned)).collect()
     }
 

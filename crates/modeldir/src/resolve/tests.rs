@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use super::{IgnoreReason, Resolved, resolve};
+use super::{IgnoreReason, Resolved, classify};
 use crate::{Error, Family, IndexPolicy, ModelConfig, OpenOptions, Result};
 
 /// A folder with these files. What follows `=` in a name is the text of the file.
@@ -20,6 +20,10 @@ fn folder(files: &[&str]) -> TempDir {
         }
     }
     dir
+}
+
+fn resolve(path: &Path, options: &OpenOptions, config: Option<&ModelConfig>) -> Result<Resolved> {
+    super::resolve(path, classify(path)?, options, config)
 }
 
 fn resolve_with(files: &[&str], options: &OpenOptions) -> Result<Resolved> {
