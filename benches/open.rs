@@ -10,8 +10,11 @@ use modeldir::ModelDir;
 use modeldir_benches::{Contestant, deepseek, race};
 use safetensors::{Dtype, SafeTensors};
 
-/// The peer: one map from name to shard and tensor.
-fn peer(shards: &[PathBuf]) -> (Vec<Mmap>, HashMap<String, (usize, Dtype, Vec<usize>)>) {
+/// Shard, dtype and shape of each tensor.
+type Names = HashMap<String, (usize, Dtype, Vec<usize>)>;
+
+/// The peer: the mapped shards, and one map of all names.
+fn peer(shards: &[PathBuf]) -> (Vec<Mmap>, Names) {
     let map = |path: &PathBuf| {
         let file = File::open(path).expect("a shard");
         // SAFETY: nothing writes to the bench's own files while it runs.
