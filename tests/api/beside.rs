@@ -303,17 +303,13 @@ fn assert_quantized(files: Tree, wanted: Quantized) {
 #[test]
 fn a_template_that_leads_nowhere_is_an_error_not_an_older_template() {
     let dir = tempfile::tempdir().expect("a folder");
-    let put =
-        |name: &str, bytes: &[u8]| std::fs::write(dir.path().join(name), bytes).expect("a file");
-    put("model.safetensors", &modeldir_fixtures::file(&[]));
+    let put = |name: &str, bytes: &[u8]| fs::write(dir.path().join(name), bytes).expect("a file");
+    put("model.safetensors", &file(&[]));
     put("tokenizer_config.json", br#"{"chat_template": "{{ old }}"}"#);
     std::os::unix::fs::symlink("../blobs/gone", dir.path().join("chat_template.jinja"))
         .expect("a link");
     let model = ModelDir::open(dir.path()).expect("a model without tensors");
     let error = model.tokenizer().chat_templates().expect_err("the template is not there");
-    assert!(
-        matches!(error, modeldir::Error::File(tensorfile::Error::DanglingLink { .. })),
-        "{error}"
-    );
+    assert!(matches!(error, Error::File(tensorfile::Error::DanglingLink { .. })), "{error}");
     assert!(error.to_string().contains("chat_template.jinja"), "{error}");
 }
