@@ -7,7 +7,7 @@ use tensorfile::{Lookalike, PathText, Quoted};
 
 use crate::launch::Launcher;
 use crate::partition::Misfit;
-use crate::partition::words::{AndLayers, Divisors, OfTensor, Shown};
+use crate::partition::words::{AndLayers, Divisors, Families, OfTensor, Shown};
 
 /// The result of this crate's operations.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -232,6 +232,20 @@ pub enum Error {
     ScatteredMap { path: PathBuf, tensor: Box<str>, runs: usize },
 
     // -- What a rank takes.
+    /// There are no built-in rules for this family of models.
+    #[error(
+        "no rules for model type {}; write them, such as \
+         {{\"rules\": [{{\"match\": \"**.q_proj.*\", \"tp\": \"col\"}}]}}; there are some for {}",
+        Quoted(model_type),
+        Families
+    )]
+    NoRules { model_type: Box<str> },
+    /// The configuration lacks a number that the built-in rules need.
+    #[error("the configuration of this {} says no {field} above 0", Quoted(model_type))]
+    NoNumber { model_type: Box<str>, field: &'static str },
+    /// A plan of transformers has a style that is not known.
+    #[error("{}: {}: unknown style {}", PathText(path), Quoted(module), Quoted(style))]
+    TpStyle { path: PathBuf, module: Box<str>, style: Box<str> },
     /// A text is not a rank and the number of ranks.
     #[error("{}: expected a rank and how many there are, such as 0/4", Quoted(text))]
     RankText { text: Box<str> },
@@ -285,6 +299,8 @@ impl Error {
             | Self::ImpossibleRank { .. }
             | Self::NoHubCache
             | Self::HubName { .. }
+            | Self::NoRules { .. }
+            | Self::NoNumber { .. }
             | Self::RankText { .. }
             | Self::Pattern { .. }
             | Self::Cut { .. }
@@ -318,6 +334,7 @@ impl Error {
             | Self::JsonTooLarge { path, .. }
             | Self::JsonTooDense { path, .. }
             | Self::NoFile { path, .. }
+            | Self::TpStyle { path, .. }
             | Self::EmptyWeightMap { path }
             | Self::NoWeightMap { path }
             | Self::ShardPath { path, .. }

@@ -3,6 +3,8 @@
 mod balance;
 mod cut;
 mod cutter;
+mod for_config;
+mod from_hf;
 mod interval;
 mod layout;
 mod locate;
@@ -12,6 +14,7 @@ mod placement;
 mod rules;
 mod siblings;
 mod stage;
+mod tables;
 mod topology;
 mod tp;
 mod tp_forms;
@@ -22,6 +25,7 @@ mod tests;
 
 use std::path::Path;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::{Result, json};
@@ -104,9 +108,7 @@ impl Partition {
     ///
     /// [`Error::Json`](crate::Error::Json) and its neighbours where the bytes are not such rules.
     pub fn from_json(path: impl AsRef<Path>, bytes: &[u8]) -> Result<Self> {
-        let path = path.as_ref();
-        let text = json::text(path, bytes)?;
-        serde_json::from_str(text).map_err(|error| json::syntax_error(path, text, text, &error))
+        from_bytes(path.as_ref(), bytes)
     }
 
     /// The same with these rules before all others, so that they count first.
@@ -115,4 +117,10 @@ impl Partition {
         self.rules.splice(0..0, rules);
         self
     }
+}
+
+/// Reads a value from the bytes of a JSON file.
+fn from_bytes<T: DeserializeOwned>(path: &Path, bytes: &[u8]) -> Result<T> {
+    let text = json::text(path, bytes)?;
+    serde_json::from_str(text).map_err(|error| json::syntax_error(path, text, text, &error))
 }

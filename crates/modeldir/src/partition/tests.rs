@@ -1,5 +1,6 @@
 //! Tests of whole partitions: rules in, parts of tensors out.
 
+mod families;
 mod invariants;
 mod layouts;
 mod product;

@@ -4,6 +4,8 @@ use std::fmt;
 
 use tensorfile::Quoted;
 
+use super::Partition;
+
 /// Numbers of ranks up to here are tried for errors that say what would do.
 const MAX_TRIED: usize = 256;
 
@@ -64,6 +66,15 @@ pub(crate) struct AndLayers(pub(crate) Option<usize>);
 impl fmt::Display for AndLayers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|layers| write!(f, ", {layers} layers"))
+    }
+}
+
+/// Displays the model types for which there are rules.
+pub(crate) struct Families;
+
+impl fmt::Display for Families {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&Partition::families().collect::<Vec<_>>().join(", "))
     }
 }
 

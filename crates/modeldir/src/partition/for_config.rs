@@ -1,0 +1,163 @@
+//! The rules of a model whose family is known, from its configuration.
+
+use std::num::NonZeroUsize;
+
+use super::Partition;
+use super::rules::{Pp, Rule};
+use super::tables::{FAMILIES, Family, Line, Place, Take};
+use super::tp::{Axis, Heads, Part, Split, Tp};
+use crate::{Error, ModelConfig, Quantization, Result};
+
+impl Partition {
+    /// The rules of the family that `model_type` names, with the numbers of this model.
+    ///
+    /// There are rules for the families that [`families`](Self::families) lists. They know names
+    /// that a model may lack, so all of them are [`optional`](Rule::optional). Rules of one's own
+    /// go before them: [`with_rules`](Self::with_rules).
+    ///
+    /// Query heads are whole, and key and value heads are shared by neighbours where there are more
+    /// ranks; what lies in one tensor one after the other is cut part by part. Embedding and head are
+    /// cut along tokens, the last ranks with less. Routers and norms are on every rank.
+    ///
+    /// ```
+    /// use modeldir::{ModelConfig, Partition, TensorShape, Topology};
+    /// use tensorfile::{Dtype, Selection};
+    ///
+    /// let json = br#"{"model_type": "phi3", "num_attention_heads": 4, "num_hidden_layers": 1}"#;
+    /// let config = ModelConfig::from_json("config.json", json)?;
+    /// let name = "model.layers.0.self_attn.qkv_proj.weight";
+    /// let tensor = TensorShape { name, dtype: Dtype::BF16, shape: &[192, 64] };
+    /// let ranks = Topology::tensor_parallel(1, 2)?;
+    /// let cut = Partition::for_config(&config)?.cut(&ranks, None, &[tensor])?;
+    /// let rows = vec![32..64, 96..128, 160..192];
+    /// assert_eq!(cut.parts, [Some(Selection::all().with_ranges(0, rows))]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoRules`] for another family; [`Error::NoNumber`] if the configuration lacks a
+    /// number that the rules need.
+    pub fn for_config(config: &ModelConfig) -> Result<Self> {
+        let model_type = config.model_type().unwrap_or_default();
+        let family = FAMILIES.iter().find(|family| family.model_types.contains(&model_type));
+        let family = family.ok_or_else(|| Error::NoRules { model_type: model_type.into() })?;
+        let numbers = Numbers::new(config, family);
+        let lines = family.lists.iter().copied().flatten();
+        Ok(Self {
+            rules: lines.map(|line| numbers.rule(line)).collect::<Result<_>>()?,
+            num_layers: config.num_hidden_layers(),
+            num_experts: config.num_experts(),
+            ..Self::default()
+        })
+    }
+
+    /// The values of `model_type` for which there are rules, in order.
+    pub fn families() -> impl Iterator<Item = &'static str> {
+        let mut names: Vec<_> = FAMILIES.iter().flat_map(|family| family.model_types).collect();
+        names.sort_unstable();
+        names.into_iter().copied()
+    }
+}
+
+/// What the rules of a family need to know of a model.
+struct Numbers<'a> {
+    config: &'a ModelConfig,
+    is_tied: bool,
+    /// Where cuts of feed-forward layers go that are not even.
+    block: NonZeroUsize,
+}
+
+impl<'a> Numbers<'a> {
+    fn new(config: &'a ModelConfig, family: &Family) -> Self {
+        let quantization = Quantization::from_config(config);
+        let block = quantization.as_ref().and_then(block_size).unwrap_or(NonZeroUsize::MIN);
+        let is_tied = config.tie_word_embeddings().unwrap_or(family.tied);
+        Self { config, is_tied, block }
+    }
+
+    fn rule(&self, line: &Line) -> Result<Rule> {
+        let pp = line.place.map(|place| match place {
+            Place::On(pp) => pp,
+            Place::Embedding if self.is_tied => Pp::Ends,
+            Place::Embedding => Pp::First,
+        });
+        Ok(Rule {
+            pattern: line.pattern.parse()?,
+            tp: Some(self.tp(line.take)?),
+            ep: line.ep,
+            pp,
+            layout: line.layout,
+            optional: true,
+        })
+    }
+
+    fn tp(&self, take: Take) -> Result<Tp> {
+        let one = NonZeroUsize::MIN;
+        let aligned = |axis| Split { align: self.block, ..Split::along(axis) };
+        Ok(match take {
+            Take::Whole => Tp::Replicate,
+            Take::Out => Tp::Split(aligned(Axis::Out)),
+            Take::In => Tp::Split(aligned(Axis::In)),
+            Take::GateUp => {
+                Tp::Split(Split { parts: vec![Part::new(one); 2], ..aligned(Axis::Out) })
+            }
+            Take::Pairs => {
+                let two = one.saturating_add(1);
+                let align = self.block.saturating_mul(two);
+                Tp::Split(Split { unit: two, align, ..Split::along(Axis::Out) })
+            }
+            Take::Vocab => Tp::vocab(),
+            Take::Query => Tp::heads(self.query_heads()?, self.kv_heads()?),
+            Take::KeyValue => Tp::kv_heads(self.kv_heads()?),
+            Take::Groups => Tp::heads(self.kv_heads()?, self.kv_heads()?),
+            Take::Qkv => Tp::qkv(self.query_heads()?, self.kv_heads()?),
+            Take::FalconQkv => self.tp(self.falcon())?,
+            Take::FromHeads => {
+                let (count, kv) = (self.query_heads()?, self.kv_heads()?);
+                let heads = Some(Heads::Query { count, kv });
+                let parts = vec![Part { size: one, heads }];
+                Tp::Split(Split { parts, ..Split::along(Axis::In) })
+            }
+        })
+    }
+
+    fn query_heads(&self) -> Result<NonZeroUsize> {
+        self.number(self.config.num_attention_heads(), "num_attention_heads")
+    }
+
+    fn kv_heads(&self) -> Result<NonZeroUsize> {
+        self.number(self.config.num_key_value_heads(), "num_key_value_heads")
+    }
+
+    fn number(&self, value: Option<usize>, field: &'static str) -> Result<NonZeroUsize> {
+        value.and_then(NonZeroUsize::new).ok_or_else(|| Error::NoNumber {
+            model_type: self.config.model_type().unwrap_or_default().into(),
+            field,
+        })
+    }
+
+    /// The three orders of rows that models of the Falcon family have.
+    fn falcon(&self) -> Take {
+        let flag = |name| self.config.raw().get(name).and_then(serde_json::Value::as_bool);
+        match (flag("new_decoder_architecture"), flag("multi_query")) {
+            (Some(true), _) => Take::Groups,
+            (_, Some(true) | None) => Take::Qkv,
+            _ => Take::Query,
+        }
+    }
+}
+
+/// How many weights in a row, or rows, share a scale.
+fn block_size(quantization: &Quantization) -> Option<NonZeroUsize> {
+    let block = quantization.weight_block_size().iter().max().copied();
+    let group = quantization.group_size().and_then(|size| usize::try_from(size).ok());
+    let by_name = match quantization.method() {
+        Some("mxfp4") => Some(32),
+        _ if quantization.algorithm().is_some_and(|name| name.to_lowercase().contains("nvfp4")) => {
+            Some(16)
+        }
+        _ => None,
+    };
+    block.or(group).or(by_name).and_then(NonZeroUsize::new)
+}

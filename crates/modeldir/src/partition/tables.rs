@@ -1,0 +1,267 @@
+//! What the tensors of known model families are; data.
+//!
+//! Each line is a pattern of names on disk and what a rank takes of them. Where a family has a name
+//! that others have too, its tensors are cut alike, so families are made of lists that they share.
+
+use super::layout::Layout;
+use super::rules::{Ep, Pp};
+
+/// The rules of a model family.
+#[derive(Debug)]
+pub(super) struct Family {
+    /// `model_type` of the configurations that have these tensors.
+    pub(super) model_types: &'static [&'static str],
+    /// Whether the output head is the embedding where the configuration does not say.
+    pub(super) tied: bool,
+    pub(super) lists: &'static [&'static [Line]],
+}
+
+/// A rule before the numbers of a model are known.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Line {
+    pub(super) pattern: &'static str,
+    pub(super) take: Take,
+    pub(super) ep: Option<Ep>,
+    pub(super) place: Option<Place>,
+    pub(super) layout: Option<Layout>,
+}
+
+/// What a rank takes of a tensor.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Take {
+    /// All of it.
+    Whole,
+    /// Outputs of a feed-forward layer.
+    Out,
+    /// Inputs of a feed-forward layer.
+    In,
+    /// Gate and up, one after the other along the outputs.
+    GateUp,
+    /// Gate and up, in turn along the outputs.
+    Pairs,
+    /// Tokens.
+    Vocab,
+    /// Query heads, or heads that have all of theirs together.
+    Query,
+    /// Key or value heads.
+    KeyValue,
+    /// Key and value heads, each with the query heads that share it.
+    Groups,
+    /// Query, key and value heads, one after the other along the outputs.
+    Qkv,
+    /// By what the configuration of a Falcon says: `Groups`, `Qkv` or `Query`.
+    FalconQkv,
+    /// Query heads along the inputs.
+    FromHeads,
+}
+
+/// Where a tensor is in a pipeline, if its name tells no layer or one that does not count.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Place {
+    On(Pp),
+    /// The first stage, and the last if the head is tied to it.
+    Embedding,
+}
+
+const fn line(pattern: &'static str, take: Take) -> Line {
+    Line { pattern, take, ep: None, place: None, layout: None }
+}
+
+impl Line {
+    const fn on(self, pp: Pp) -> Self {
+        Self { place: Some(Place::On(pp)), ..self }
+    }
+
+    const fn embedding(self) -> Self {
+        Self { place: Some(Place::Embedding), ..self }
+    }
+
+    /// Of one expert, whose number is in the name.
+    const fn expert(self) -> Self {
+        Self { ep: Some(Ep::Name), ..self }
+    }
+
+    /// Of all experts.
+    const fn stacked(self) -> Self {
+        Self { ep: Some(Ep::Axis), ..self }
+    }
+
+    /// Inputs before outputs.
+    const fn transposed(self) -> Self {
+        Self { layout: Some(Layout::Transposed), ..self }
+    }
+}
+
+/// What stands beside a language model that it reads from: seen or heard before the first layer.
+const OTHER_SENSES: &[Line] = &[line(
+    "**.(vision_tower|vision_model|visual|audio_tower|multi_modal_projector).**",
+    Take::Whole,
+)
+.on(Pp::First)];
+
+/// Embedding, last norm and head of what calls its layers `layers`.
+const ENDS: &[Line] = &[
+    line("**.embed_tokens.*", Take::Vocab).embedding(),
+    line("**.lm_head.*", Take::Vocab).on(Pp::Last),
+    line("norm.*", Take::Whole).on(Pp::Last),
+    line("(model|language_model).norm.*", Take::Whole).on(Pp::Last),
+    line("**.(model|language_model).norm.*", Take::Whole).on(Pp::Last),
+];
+
+/// Layers beyond those of the model, which predict tokens further ahead with ends of their own.
+const EXTRA_LAYERS: &[Line] = &[
+    line("**.layers.{l}.embed_tokens.*", Take::Vocab).on(Pp::Layer),
+    line("**.layers.{l}.shared_head.head.*", Take::Vocab).on(Pp::Layer),
+    line("**.layers.{l}.shared_head.norm.*", Take::Whole).on(Pp::Layer),
+    line("**.layers.{l}.eh_proj.*", Take::Whole).on(Pp::Layer),
+];
+
+const NORMS: &[Line] =
+    &[line("**.*norm*.*", Take::Whole), line("**.rotary_emb.inv_freq", Take::Whole)];
+
+const ATTENTION: &[Line] = &[
+    line("**.self_attn.q_proj.*", Take::Query),
+    line("**.self_attn.(k|v)_proj.*", Take::KeyValue),
+    line("**.self_attn.o_proj.*", Take::FromHeads),
+];
+
+/// Attention by way of a latent: the ways into it are whole, those out of it have heads.
+const LATENT_ATTENTION: &[Line] = &[
+    line("**.self_attn.(q_a_proj|kv_a_proj_with_mqa).*", Take::Whole),
+    line("**.self_attn.(q|q_b|kv_b)_proj.*", Take::Query),
+    line("**.self_attn.o_proj.*", Take::FromHeads),
+];
+
+const FUSED_ATTENTION: &[Line] =
+    &[line("**.self_attn.qkv_proj.*", Take::Qkv), line("**.self_attn.o_proj.*", Take::FromHeads)];
+
+const MLP: &[Line] = &[
+    line("**.mlp.(gate|up)_proj.*", Take::Out),
+    line("**.mlp.gate_up_proj.*", Take::GateUp),
+    line("**.mlp.down_proj.*", Take::In),
+];
+
+const PLAIN_MLP: &[Line] = &[line("**.mlp.c_fc.*", Take::Out), line("**.mlp.c_proj.*", Take::In)];
+
+/// Experts by name, what chooses among them, and those that all tokens visit.
+const EXPERTS: &[Line] = &[
+    line("**.mlp.gate.*", Take::Whole),
+    line("**.mlp.shared_expert_gate.*", Take::Whole),
+    line("**.mlp.experts.{e}.(gate|up)_proj.*", Take::Out).expert(),
+    line("**.mlp.experts.{e}.down_proj.*", Take::In).expert(),
+    line("**.mlp.(shared_expert|shared_experts).(gate|up)_proj.*", Take::Out),
+    line("**.mlp.(shared_expert|shared_experts).down_proj.*", Take::In),
+];
+
+const MIXTRAL_EXPERTS: &[Line] = &[
+    line("**.block_sparse_moe.gate.*", Take::Whole),
+    line("**.block_sparse_moe.experts.{e}.(w1|w3).*", Take::Out).expert(),
+    line("**.block_sparse_moe.experts.{e}.w2.*", Take::In).expert(),
+];
+
+const GPT_OSS: &[Line] = &[
+    line("**.self_attn.sinks", Take::Query),
+    line("**.mlp.router.*", Take::Whole),
+    line("**.mlp.experts.gate_up_proj*", Take::Pairs).stacked().transposed(),
+    line("**.mlp.experts.down_proj*", Take::In).stacked().transposed(),
+];
+
+const LLAMA4_EXPERTS: &[Line] = &[
+    line("**.feed_forward.router.*", Take::Whole),
+    line("**.feed_forward.experts.gate_up_proj*", Take::GateUp).stacked().transposed(),
+    line("**.feed_forward.experts.down_proj*", Take::In).stacked().transposed(),
+    line("**.feed_forward.experts.{e}.(gate|up)_proj.*", Take::Out).expert(),
+    line("**.feed_forward.experts.{e}.down_proj.*", Take::In).expert(),
+    line("**.feed_forward.(gate|up)_proj.*", Take::Out),
+    line("**.feed_forward.down_proj.*", Take::In),
+    line("**.feed_forward.shared_expert.(gate|up)_proj.*", Take::Out),
+    line("**.feed_forward.shared_expert.down_proj.*", Take::In),
+];
+
+/// Heads that have their query, key and value together, as in GPT-NeoX and what came of it.
+const TOGETHER: &[Line] = &[
+    line("**.(attention|self_attention).dense.*", Take::FromHeads),
+    line("**.mlp.dense_h_to_4h.*", Take::Out),
+    line("**.mlp.dense_4h_to_h.*", Take::In),
+];
+
+const GPT_NEOX: &[Line] = &[
+    line("**.embed_in.*", Take::Vocab).embedding(),
+    line("**.embed_out.*", Take::Vocab).on(Pp::Last),
+    line("**.final_layer_norm.*", Take::Whole).on(Pp::Last),
+    line("**.attention.query_key_value.*", Take::Query),
+    line("**.attention.(bias|masked_bias)", Take::Whole),
+];
+
+/// Ends of what calls its layers `h`.
+const H_ENDS: &[Line] = &[
+    line("**.(wte|word_embeddings).*", Take::Vocab).embedding(),
+    line("**.(wpe|word_embeddings_layernorm).*", Take::Whole).on(Pp::First),
+    line("**.ln_f.*", Take::Whole).on(Pp::Last),
+    line("**.lm_head.*", Take::Vocab).on(Pp::Last),
+];
+
+const BLOOM: &[Line] = &[line("**.self_attention.query_key_value.*", Take::Query)];
+
+const FALCON: &[Line] = &[
+    line("**.self_attention.query_key_value.*", Take::FalconQkv),
+    line("**.(ln_attn|ln_mlp).*", Take::Whole),
+];
+
+const GPT2: &[Line] = &[
+    line("**.attn.c_attn.*", Take::Qkv).transposed(),
+    line("**.attn.c_proj.*", Take::FromHeads).transposed(),
+    line("**.mlp.c_fc.*", Take::Out).transposed(),
+    line("**.mlp.c_proj.*", Take::In).transposed(),
+    line("**.(ln_1|ln_2).*", Take::Whole),
+    line("**.attn.(bias|masked_bias)", Take::Whole),
+];
+
+/// The families, by the first of their names.
+pub(super) const FAMILIES: &[Family] = &[
+    Family { model_types: &["bloom"], tied: true, lists: &[H_ENDS, BLOOM, TOGETHER, NORMS] },
+    Family {
+        model_types: &["deepseek_v2", "deepseek_v3"],
+        tied: false,
+        lists: &[EXTRA_LAYERS, ENDS, LATENT_ATTENTION, MLP, EXPERTS, NORMS],
+    },
+    Family { model_types: &["falcon"], tied: true, lists: &[H_ENDS, FALCON, TOGETHER, NORMS] },
+    Family {
+        model_types: &["gemma", "gemma2", "gemma3", "gemma3_text"],
+        tied: true,
+        lists: &[OTHER_SENSES, ENDS, ATTENTION, MLP, NORMS],
+    },
+    Family {
+        model_types: &["glm4", "phi3"],
+        tied: false,
+        lists: &[ENDS, FUSED_ATTENTION, ATTENTION, MLP, NORMS],
+    },
+    Family { model_types: &["gpt2"], tied: true, lists: &[H_ENDS, GPT2] },
+    Family { model_types: &["gpt_neox"], tied: false, lists: &[GPT_NEOX, TOGETHER, NORMS] },
+    Family { model_types: &["gpt_oss"], tied: false, lists: &[ENDS, ATTENTION, GPT_OSS, NORMS] },
+    Family {
+        model_types: &["llama", "mistral", "qwen2", "qwen3"],
+        tied: false,
+        lists: &[ENDS, ATTENTION, MLP, NORMS],
+    },
+    Family {
+        model_types: &["llama4", "llama4_text"],
+        tied: false,
+        lists: &[OTHER_SENSES, ENDS, ATTENTION, LLAMA4_EXPERTS, NORMS],
+    },
+    Family {
+        model_types: &["mixtral"],
+        tied: false,
+        lists: &[ENDS, ATTENTION, MIXTRAL_EXPERTS, NORMS],
+    },
+    Family {
+        model_types: &["qwen2_moe", "qwen3_moe"],
+        tied: false,
+        lists: &[ENDS, ATTENTION, MLP, EXPERTS, NORMS],
+    },
+    Family {
+        model_types: &["starcoder2"],
+        tied: true,
+        lists: &[ENDS, ATTENTION, PLAIN_MLP, NORMS],
+    },
+];
