@@ -205,24 +205,22 @@ impl<'a> Cutter<'a> {
         experts: Option<(usize, Vec<Range<usize>>)>,
         pieces: Option<(usize, Vec<Piece>)>,
     ) -> Selection {
-        let TensorShape { dtype, shape, .. } = target.tensor;
+        let shape = target.tensor.shape;
         let mut selection = Selection::all();
-        // The extents of what other ranks of the group hold too.
-        let mut shared = shape.to_vec();
-        let is_shared = target.at != At::ONLY && *target.tp != Tp::First;
+        // The dimensions of which other ranks of the group hold less, and how much they hold.
+        let mut shared = [None, None];
         if let Some((dim, runs)) = experts {
-            set(&mut shared, dim, runs.iter().map(Range::len).sum());
+            shared[0] = Some((dim, runs.iter().map(Range::len).sum()));
             selection = restrict(selection, shape, dim, runs);
         }
         if let Some((dim, pieces)) = pieces {
             let common = pieces.iter().filter(|piece| piece.shared);
-            set(&mut shared, dim, common.map(|piece| piece.range.len()).sum());
-            let ranges = pieces.into_iter().map(|piece| piece.range);
+            shared[1] = Some((dim, common.map(|piece| piece.range.len()).sum()));
+            let ranges = pieces.into_iter().map(|piece| piece.range).collect();
             selection = restrict(selection, shape, dim, ranges);
         }
-        if is_shared {
-            let num_elements = shared.iter().fold(1, |n: u64, len| n.saturating_mul(*len as u64));
-            let bytes = num_elements.saturating_mul(u64::from(dtype.bits())) / 8;
+        if target.at != At::ONLY && *target.tp != Tp::First {
+            let bytes = byte_len(&target.tensor, &shared);
             self.replicated_bytes = self.replicated_bytes.saturating_add(bytes);
         }
         selection
@@ -243,10 +241,16 @@ impl<'a> Cutter<'a> {
     }
 }
 
-fn set(extents: &mut [usize], dim: usize, len: usize) {
-    if let Some(extent) = extents.get_mut(dim) {
-        *extent = len;
-    }
+/// Bytes of a tensor of which only so much is counted along some dimensions.
+fn byte_len(tensor: &TensorShape<'_>, parts: &[Option<(usize, usize)>]) -> u64 {
+    let counted = |dim: usize, len: usize| {
+        let part = parts.iter().flatten().find(|(other, _)| *other == dim);
+        part.map_or(len, |(_, part)| *part)
+    };
+    let extents = tensor.shape.iter().enumerate();
+    let num_elements =
+        extents.fold(1, |n: u64, (dim, len)| n.saturating_mul(counted(dim, *len) as u64));
+    num_elements.saturating_mul(u64::from(tensor.dtype.bits())) / 8
 }
 
 /// The selection with these ranges of a dimension, unless they are all of it.
@@ -254,17 +258,18 @@ fn restrict(
     selection: Selection,
     shape: &[usize],
     dim: usize,
-    ranges: impl IntoIterator<Item = Range<usize>>,
+    mut ranges: Vec<Range<usize>>,
 ) -> Selection {
-    let mut joined: Vec<Range<usize>> = Vec::new();
-    for range in ranges {
-        match joined.last_mut() {
-            Some(last) if last.end == range.start => last.end = range.end,
-            _ => joined.push(range),
+    // Those that touch become one.
+    ranges.dedup_by(|next, last| {
+        let touches = last.end == next.start;
+        if touches {
+            last.end = next.end;
         }
-    }
-    match &joined[..] {
+        touches
+    });
+    match &ranges[..] {
         [all] if shape.get(dim).is_some_and(|len| *all == (0..*len)) => selection,
-        _ => selection.with_ranges(dim, joined),
+        _ => selection.with_ranges(dim, ranges),
     }
 }

@@ -89,6 +89,22 @@ impl Pattern {
     ///
     /// Takes time in proportion to the segments of both.
     pub(super) fn numbers(&self, name: &[&str]) -> Option<Numbers> {
+        // Nearly all patterns are of this form, and then only one place is left for the rest.
+        if let [Segment::AnyNumber, rest @ ..] = &self.segments[..] {
+            if !rest.contains(&Segment::AnyNumber) {
+                let tail = name.get(name.len().checked_sub(rest.len())?..)?;
+                let mut numbers = Numbers::default();
+                let mut pairs = rest.iter().zip(tail);
+                return pairs
+                    .all(|(segment, part)| segment.takes(part, &mut numbers))
+                    .then_some(numbers);
+            }
+        }
+        self.numbers_anywhere(name)
+    }
+
+    /// As [`numbers`](Self::numbers), for every pattern.
+    fn numbers_anywhere(&self, name: &[&str]) -> Option<Numbers> {
         let mut numbers = Numbers::default();
         let (mut at, mut next) = (0, 0);
         // Where matching goes on if it fails: after the last `**`, which then takes one more.
@@ -158,18 +174,18 @@ impl Glob {
         let [first, middle @ .., last] = &self.0[..] else {
             return self.literal() == Some(text);
         };
-        let rest = text.strip_prefix(&**first).and_then(|rest| rest.strip_suffix(&**last));
-        let mut rest = rest.unwrap_or_default();
-        for piece in middle {
-            match rest.find(&**piece) {
-                Some(at) => rest = rest.get(at + piece.len()..).unwrap_or_default(),
-                None => return false,
-            }
+        let rest = text.as_bytes().strip_prefix(first.as_bytes());
+        let Some(mut rest) = rest.and_then(|rest| rest.strip_suffix(last.as_bytes())) else {
+            return false;
+        };
+        for piece in middle.iter().filter(|piece| !piece.is_empty()) {
+            let found = rest.windows(piece.len()).position(|window| window == piece.as_bytes());
+            let Some(after) = found.and_then(|at| rest.get(at + piece.len()..)) else {
+                return false;
+            };
+            rest = after;
         }
-        // The first and the last piece must not share letters.
-        text.len() >= first.len() + last.len()
-            && text.starts_with(&**first)
-            && text.ends_with(&**last)
+        true
     }
 }
 

@@ -19,7 +19,7 @@ pub struct TensorShape<'a> {
 impl<'a> TensorShape<'a> {
     /// The last part of the name, after the module.
     pub(super) fn leaf(&self) -> &'a str {
-        self.name.rsplit('.').next().unwrap_or_default()
+        self.name.get(leaf_start(self.name)..).unwrap_or_default()
     }
 
     pub(super) const fn rank(&self) -> usize {
@@ -44,26 +44,34 @@ impl<'a> Siblings<'a> {
 
     /// The tensor of the same module that has this leaf.
     ///
-    /// It is nearly always a neighbour by name.
+    /// The tensors of a module are neighbours, mostly few.
     pub(super) fn find(self, position: usize, leaf: &str) -> Option<TensorShape<'a>> {
         let name = self.get(position)?.name;
-        let module = name.get(..name.len() - name.rsplit('.').next()?.len())?;
-        let is_it = |tensor: &&TensorShape<'_>| tensor.name.strip_prefix(module) == Some(leaf);
+        let module = name.get(..leaf_start(name))?;
         let (before, after) = self.0.split_at_checked(position)?;
-        let near = before.iter().rev().take(NEIGHBOURS).find(is_it);
-        if let Some(found) = near.or_else(|| after.iter().take(NEIGHBOURS).find(is_it)) {
-            return Some(*found);
+        let leaves = |tensor: &TensorShape<'a>| Some((tensor.name.strip_prefix(module)?, *tensor));
+        let before = before.iter().rev().take(NEIGHBOURS).map_while(leaves);
+        let near = before.chain(after.iter().take(NEIGHBOURS).map_while(leaves));
+        let mut count = 0;
+        for (other, tensor) in near {
+            if other == leaf {
+                return Some(tensor);
+            }
+            count += 1;
         }
-        let outside = |tensor: Option<&TensorShape<'_>>| {
-            tensor.is_none_or(|tensor| !tensor.name.starts_with(module))
-        };
-        if outside(before.iter().rev().nth(NEIGHBOURS - 1)) && outside(after.get(NEIGHBOURS)) {
+        // The module ends within the neighbours.
+        if count < NEIGHBOURS {
             return None;
         }
         let wanted = format!("{module}{leaf}");
         let found = self.0.binary_search_by(|tensor| tensor.name.cmp(&wanted)).ok()?;
         self.get(found)
     }
+}
+
+/// Where the last part of a name begins.
+fn leaf_start(name: &str) -> usize {
+    name.bytes().rposition(|byte| byte == b'.').map_or(0, |dot| dot + 1)
 }
 
 #[cfg(test)]
