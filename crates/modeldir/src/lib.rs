@@ -34,8 +34,9 @@
 //!   error that names both, never a choice.
 //! - No content of a directory makes this crate panic, or allocate by a length that was not
 //!   checked against the file's real size.
-//! - The safe ways of loading hand out no byte that was not read: a file that shrinks or changes
-//!   is an error.
+//! - The safe ways of loading hand out no byte that was not read: a file that shrinks, or that
+//!   length and times show to have changed since it was opened, is an error. A write that is under
+//!   way while the file is opened can escape this.
 //! - Results depend neither on the order of files and keys nor on thread timing.
 //!
 //! # Memory and time
