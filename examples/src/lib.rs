@@ -1,6 +1,7 @@
 //! What the examples share: how they print, and which model they take when none is given.
 
 mod beside;
+mod digests;
 mod json;
 mod mending;
 mod model;
@@ -9,6 +10,7 @@ mod parts;
 mod progress;
 mod ranges;
 mod report;
+mod rules;
 mod run;
 mod table;
 mod tally;
@@ -16,6 +18,7 @@ mod tensors;
 mod text;
 
 pub use beside::beside_the_weights;
+pub use digests::{TensorDigest, digests};
 pub use json::model_json;
 pub use mending::{broken_beside, wanting};
 pub use model::model_path;
@@ -24,6 +27,7 @@ pub use parts::{PART_BYTES, parts};
 pub use progress::progress_bar;
 pub use ranges::Ranges;
 pub use report::print_report;
+pub use rules::RuleArgs;
 pub use run::{Result, run, show_error};
 pub use table::{Align, Table};
 pub use tally::Tally;

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::Once;
 
+use modeldir::{ModelDir, Selection};
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 
 /// What each example prints, somewhere, for the shipped model.
 const EXAMPLES: [(&str, &str); 7] = [
@@ -123,6 +125,68 @@ fn digest_prints_what_the_python_library_reads() {
             (name, row)
         });
         assert_eq!(found, expected.collect(), "{model}");
+    }
+}
+
+#[test]
+fn digest_prints_what_a_rank_holds() {
+    let model = ModelDir::open(modeldir_fixtures::model("llama")).unwrap();
+    let whole = stdout(&run("digest", &[] as &[&str]));
+    for rank in 0..4 {
+        let lines = stdout(&run("digest", &["--tp", &format!("{rank}/4")]));
+        assert_eq!(lines.lines().count(), 30);
+        let line = |text: &str, end: &str| {
+            text.lines().find(|line| line.ends_with(end)).map(str::to_owned)
+        };
+        let norm = "  model.norm.weight BF16 [64]";
+        assert!(line(&lines, norm).is_some() && line(&lines, norm) == line(&whole, norm));
+        for (name, shape, dim, range) in [
+            ("lm_head.weight", "[80, 64]", 0, rank * 80..rank * 80 + 80),
+            ("model.layers.2.mlp.down_proj.weight", "[64, 44]", 1, rank * 44..rank * 44 + 44),
+        ] {
+            let part = model.read_selection(name, &Selection::all().with_range(dim, range));
+            let sha256 = Sha256::digest(part.unwrap().bytes());
+            let line = line(&lines, &format!("  {name} BF16 {shape}"));
+            assert!(line.is_some_and(|line| line.starts_with(&format!("{sha256:x}"))), "{name}");
+        }
+    }
+}
+
+#[test]
+fn digest_takes_rules_from_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let rules = folder.path().join("rules.json");
+    fs::write(&rules, r#"{"rules": [{"match": "**.intermediate.dense.*", "tp": "col"}]}"#).unwrap();
+    let bert = modeldir_fixtures::model("bert");
+    let rules = [bert.as_os_str(), "--tp=1/3".as_ref(), "--rules".as_ref(), rules.as_os_str()];
+
+    let uneven = stderr(&run("digest", &rules));
+    for said in ["intermediate.dense.bias", "128", "2, 4, 8"] {
+        assert!(uneven.contains(said), "{uneven}");
+    }
+    let output = run("digest", &[&rules[..], &["--uneven=balanced".as_ref()]].concat());
+    let line = "encoder.layer.0.intermediate.dense.weight F16 [43, 64]";
+    assert!(stdout(&output).contains(line), "{output:?}");
+    let output =
+        run("digest", &[&rules[..], &["--uneven=chunk", "--json"].map(OsStr::new)].concat());
+    let found: BTreeMap<String, Value> = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(found["encoder.layer.1.intermediate.dense.bias"]["shape"], serde_json::json!([43]));
+}
+
+#[test]
+fn digest_says_what_it_lacks_to_take_a_part() {
+    let [bert, plain] = ["bert", "numbered"].map(modeldir_fixtures::model);
+    let absent = [bert.as_os_str(), "--tp=0/2".as_ref(), "--rules=no.json".as_ref()];
+    for (args, said) in [
+        (&[bert.as_os_str(), "--tp=0/2".as_ref()][..], "no rules for model type \"bert\""),
+        (&[plain.as_os_str(), "--tp=0/2".as_ref()], "no rules for model type"),
+        (&absent, "no.json: No such file"),
+        (&["--uneven=chunk".as_ref()], "--tp R/N"),
+        (&["--tp=0/3".as_ref()], "176 elements along the inputs over 3 ranks; 2, 4, 8"),
+    ] {
+        let output = run("digest", args);
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert!(stderr(&output).contains(said), "{}", stderr(&output));
     }
 }
 

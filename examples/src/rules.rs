@@ -1,0 +1,111 @@
+//! Options that say how tensors are cut over ranks.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use modeldir::{Error, ModelDir, Partition, Uneven};
+use tensorfile::PathText;
+
+use crate::Result;
+
+/// How tensors are cut over ranks.
+#[derive(Args, Clone, Debug, Default)]
+pub struct RuleArgs {
+    /// JSON file of rules, {"rules": [{"match": "**.q_proj.*", "tp": "col"}]}; where the model type
+    /// has built-in rules they follow
+    #[arg(long, value_name = "FILE")]
+    rules: Option<PathBuf>,
+    /// What to do with lengths that the ranks cannot share evenly; as the rules say if absent, which
+    /// is to refuse
+    #[arg(long, value_enum)]
+    uneven: Option<UnevenArg>,
+}
+
+/// [`Uneven`] on the command line.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum UnevenArg {
+    /// Refuse, and say which numbers of ranks would do
+    Error,
+    /// As torch.chunk: the last ranks get less or nothing
+    Chunk,
+    /// The first ranks get one unit or head more
+    Balanced,
+}
+
+impl RuleArgs {
+    /// Whether there is any of these options.
+    pub fn are_given(&self) -> bool {
+        self.rules.is_some() || self.uneven.is_some()
+    }
+
+    /// The rules for a model.
+    ///
+    /// Those of a file come first and have the built-in ones of the model type behind them, so that
+    /// a file need only say what is different. Where there are none, the file is all; without a
+    /// file, that is an error.
+    ///
+    /// # Errors
+    ///
+    /// A file that cannot be read or is not rules, a broken configuration, or no rules at all.
+    pub fn partition(&self, model: &ModelDir) -> Result<Partition> {
+        let built_in = model.config().and_then(Partition::for_config);
+        let mut partition = match (&self.rules, built_in) {
+            (None, Err(error @ Error::NoFile { .. })) => {
+                return Err(format!("{error}; rules can be given with --rules FILE").into());
+            }
+            (None, built_in) => built_in?,
+            (Some(path), Ok(built_in)) => in_front(read(path)?, built_in),
+            (Some(path), Err(Error::NoRules { .. } | Error::NoFile { .. })) => read(path)?,
+            (Some(_), Err(error)) => return Err(error.into()),
+        };
+        match self.uneven {
+            None => {}
+            Some(UnevenArg::Error) => partition.uneven = Uneven::Error,
+            Some(UnevenArg::Chunk) => partition.uneven = Uneven::Chunk,
+            Some(UnevenArg::Balanced) => partition.uneven = Uneven::Balanced,
+        }
+        Ok(partition)
+    }
+}
+
+fn read(path: &Path) -> Result<Partition> {
+    let bytes = fs::read(path).map_err(|error| format!("{}: {error}", PathText(path)))?;
+    Ok(Partition::from_json(path, &bytes)?)
+}
+
+/// One's own rules and whatever else they say, with others behind them.
+fn in_front(own: Partition, others: Partition) -> Partition {
+    Partition {
+        num_layers: own.num_layers.or(others.num_layers),
+        num_experts: own.num_experts.or(others.num_experts),
+        rules: [own.rules, others.rules].concat(),
+        ..own
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::RuleArgs;
+    use modeldir::{ModelDir, Partition, Uneven};
+
+    fn partition(model: &str, rules: &str) -> Partition {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), rules).unwrap();
+        let args = RuleArgs { rules: Some(file.path().into()), uneven: None };
+        args.partition(&ModelDir::open(modeldir_fixtures::model(model)).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn built_in_rules_follow_those_of_the_file() {
+        let rules = r#"{"rules": [{"match": "lm_head.*"}], "uneven": "chunk", "strict": true}"#;
+        let own: Partition = serde_json::from_str(rules).unwrap();
+        assert_eq!(partition("bert", rules), own);
+
+        let llama = ModelDir::open(modeldir_fixtures::model("llama")).unwrap();
+        let built_in = Partition::for_config(llama.config().unwrap()).unwrap();
+        let found = partition("llama", rules);
+        assert_eq!(found.rules, [own.rules, built_in.rules].concat());
+        assert_eq!((found.uneven, found.strict, found.num_layers), (Uneven::Chunk, true, Some(3)));
+    }
+}
