@@ -2,6 +2,8 @@
 
 mod beside;
 mod digests;
+mod holdings;
+mod job;
 mod json;
 mod mending;
 mod model;
@@ -9,6 +11,7 @@ mod output;
 mod parts;
 mod progress;
 mod ranges;
+mod rank_plan;
 mod report;
 mod rules;
 mod run;
@@ -19,6 +22,8 @@ mod text;
 
 pub use beside::beside_the_weights;
 pub use digests::{TensorDigest, digests};
+pub use holdings::Holdings;
+pub use job::{JobArgs, place};
 pub use json::model_json;
 pub use mending::{broken_beside, wanting};
 pub use model::model_path;
@@ -26,6 +31,7 @@ pub use output::Output;
 pub use parts::{PART_BYTES, parts};
 pub use progress::progress_bar;
 pub use ranges::Ranges;
+pub use rank_plan::{RankPlan, print_oddities, rank_table, ranks_json};
 pub use report::print_report;
 pub use rules::RuleArgs;
 pub use run::{Result, run, show_error};

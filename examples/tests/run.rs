@@ -12,7 +12,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 /// What each example prints, somewhere, for the shipped model.
-const EXAMPLES: [(&str, &str); 7] = [
+const EXAMPLES: [(&str, &str); 8] = [
     ("load", "30 tensors, "),
     ("inspect", "model.layers.*.mlp.up_proj.weight"),
     ("verify", "complete and sound"),
@@ -20,6 +20,7 @@ const EXAMPLES: [(&str, &str); 7] = [
     ("lazy", "30 tensors, "),
     ("slice", "part: [2, 8], "),
     ("save", "30 tensors, "),
+    ("ranks", "1  tp 1/2       30  175.88 KiB   50.1 %       896 B"),
 ];
 
 /// The arguments after the path that an example cannot do without.
@@ -187,6 +188,36 @@ fn digest_says_what_it_lacks_to_take_a_part() {
         let output = run("digest", args);
         assert_eq!(output.status.code(), Some(1), "{output:?}");
         assert!(stderr(&output).contains(said), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn ranks_adds_up_and_says_what_is_odd() {
+    let folder = tempfile::tempdir().unwrap();
+    let rules = folder.path().join("rules.json");
+    let text =
+        r#"{"rules": [{"match": "lm_haed.*", "tp": "col"}, {"match": "lm_head.*", "tp": "skip"}]}"#;
+    fs::write(&rules, text).unwrap();
+    let args = ["--tp=2".as_ref(), "--pp=2".as_ref(), "--rules".as_ref(), rules.as_os_str()];
+
+    let output = run("ranks", &[&args[..], &["--json".as_ref()]].concat());
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let sum = |field: &str| -> u64 {
+        found["ranks"].as_array().unwrap().iter().map(|rank| rank[field].as_u64().unwrap()).sum()
+    };
+    for field in ["tensors", "bytes_selected", "bytes_replicated", "bytes_read", "reads"] {
+        assert_eq!(found["sum"][field], sum(field), "{field}");
+    }
+    // The head is nowhere, and the seven norms of 128 bytes are on both ranks of their stage.
+    let (whole, norms) = (found["bytes"].as_u64().unwrap(), 7 * 128);
+    assert_eq!(sum("bytes_selected"), whole - 320 * 64 * 2 + norms);
+    assert_eq!(sum("bytes_replicated"), 2 * norms);
+    assert_eq!(found["left_out"], serde_json::json!(["lm_head.weight"]));
+    assert_eq!(found["unused_rules"], serde_json::json!(["lm_haed.*"]));
+
+    let lines = stdout(&run("ranks", &args));
+    for line in ["1 tensor on no rank: lm_head.weight", "1 rule of no use: lm_haed.*"] {
+        assert!(lines.lines().any(|found| found == line), "{lines}");
     }
 }
 

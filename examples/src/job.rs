@@ -1,0 +1,114 @@
+//! Options that say how many ranks a job has, and what each of them is.
+
+use std::num::NonZeroUsize;
+
+use clap::Args;
+use modeldir::{ExpertSplit, LayerSplit, Topology};
+
+use crate::Result;
+
+/// How many ranks a job has, by kind of parallelism.
+///
+/// Stages come one after the other. Within a stage the same ranks cut tensors and share out
+/// experts: there are as many as the larger number says, and the smaller one divides it. Where
+/// `ep` is smaller, the ranks that hold the same experts cut them; where `tp` is, groups of ranks
+/// hold the same of what is not experts.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct JobArgs {
+    /// Ranks that cut tensors between them
+    #[arg(long, value_name = "N")]
+    tp: Option<NonZeroUsize>,
+    /// Stages of a pipeline, which share out layers
+    #[arg(long, value_name = "N")]
+    pp: Option<NonZeroUsize>,
+    /// Ranks of a stage that share out experts; they are those of --tp if the numbers are equal, and
+    /// one has to divide the other
+    #[arg(long, value_name = "N")]
+    ep: Option<NonZeroUsize>,
+}
+
+impl JobArgs {
+    /// The same with so many tensor-parallel ranks if no number is given at all.
+    #[must_use]
+    pub fn or_tp(self, ranks: usize) -> Self {
+        let is_given = self.tp.or(self.pp).or(self.ep).is_some();
+        if is_given { self } else { Self { tp: NonZeroUsize::new(ranks), ..self } }
+    }
+
+    /// Every rank of the job, in order.
+    ///
+    /// # Errors
+    ///
+    /// If neither of the numbers of ranks in a stage divides the other.
+    pub fn ranks(self) -> Result<Vec<Topology>> {
+        let [tp, pp, ep] = [self.tp, self.pp, self.ep].map(|n| n.map_or(1, NonZeroUsize::get));
+        let in_stage = tp.max(ep);
+        if in_stage % tp.min(ep) != 0 {
+            return Err(format!("--tp {tp} and --ep {ep}: neither divides the other").into());
+        }
+        let cut_experts = in_stage / ep;
+        let stages = (0..pp).flat_map(|stage| (0..in_stage).map(move |rank| (stage, rank)));
+        stages
+            .map(|(stage, rank)| {
+                let topology = Topology::tensor_parallel(rank % tp, tp)?
+                    .pipeline(stage, pp, LayerSplit::Front)?
+                    .experts(rank / cut_experts, ep, ExpertSplit::Linear)?
+                    .expert_tensor_parallel(rank % cut_experts, cut_experts)?;
+                Ok(topology)
+            })
+            .collect()
+    }
+}
+
+/// Returns the place of a rank as `tp 1/4, pp 0/2`, without what there is only one of.
+pub fn place(topology: &Topology) -> String {
+    let axes = [("tp", topology.tp()), ("pp", topology.pp()), ("ep", topology.ep())];
+    let named = axes.iter().filter(|(_, at)| at.size() > 1);
+    let named: Vec<_> = named.map(|(axis, at)| format!("{axis} {at}")).collect();
+    if named.is_empty() { "all".to_owned() } else { named.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{JobArgs, place};
+    use modeldir::Topology;
+    use std::num::NonZeroUsize;
+
+    fn ranks(numbers: [usize; 3]) -> Vec<Topology> {
+        let [tp, pp, ep] = numbers.map(NonZeroUsize::new);
+        JobArgs { tp, pp, ep }.ranks().unwrap()
+    }
+
+    #[test]
+    fn ranks_of_a_stage_are_neighbours() {
+        let expected: Vec<_> =
+            (0..6).map(|rank| Topology::from_flat_rank(rank, 2, 3).unwrap()).collect();
+        assert_eq!(ranks([3, 2, 0]), expected);
+        assert_eq!(ranks([0, 0, 0]), [Topology::single()]);
+    }
+
+    #[test]
+    fn the_same_ranks_cut_tensors_and_share_out_experts() {
+        let places = |numbers| -> Vec<[String; 3]> {
+            let at = |t: &Topology| [t.tp(), t.ep(), t.expert_tp()].map(|at| at.to_string());
+            ranks(numbers).iter().map(at).collect()
+        };
+        assert_eq!(places([2, 1, 2]), [["0/2", "0/2", "0/1"], ["1/2", "1/2", "0/1"]]);
+        let experts_cut = places([4, 1, 2]);
+        assert_eq!(experts_cut[1], ["1/4", "0/2", "1/2"]);
+        assert_eq!(experts_cut[2], ["2/4", "1/2", "0/2"]);
+        let tensors_repeated = places([2, 1, 4]);
+        assert_eq!(tensors_repeated[3], ["1/2", "3/4", "0/1"]);
+        let [tp, ep] = [NonZeroUsize::new(4), NonZeroUsize::new(6)];
+        assert!(JobArgs { tp, pp: None, ep }.ranks().is_err());
+    }
+
+    #[test]
+    fn tensors_are_cut_if_nothing_else_is_said() {
+        assert_eq!(JobArgs::default().or_tp(4).ranks().unwrap(), ranks([4, 0, 0]));
+        let staged = JobArgs { pp: NonZeroUsize::new(4), ..JobArgs::default() };
+        assert_eq!(staged.or_tp(4).ranks().unwrap(), ranks([0, 4, 0]));
+        assert_eq!(place(&ranks([4, 2, 0])[5]), "tp 1/4, pp 1/2");
+        assert_eq!(place(&Topology::single()), "all");
+    }
+}

@@ -1,0 +1,155 @@
+//! What the ranks of a job hold and read, as a table and as JSON.
+
+use std::io::Write;
+
+use modeldir::{LoadPlan, ModelDir, Topology};
+use serde_json::{Value, json};
+
+use crate::{Align, Holdings, Output, Result, Table, bytes, count, counted, place, shown};
+
+/// Names of a kind that are shown at most.
+const MAX_NAMES: usize = 10;
+
+/// A rank, what it would read, and how many of its bytes other ranks hold too.
+#[derive(Clone, Debug)]
+pub struct RankPlan {
+    /// Which rank it is.
+    pub topology: Topology,
+    /// What it would read.
+    pub plan: LoadPlan,
+    /// Bytes that it holds and other ranks too.
+    pub bytes_replicated: u64,
+}
+
+/// Sizes that are added up.
+#[derive(Clone, Copy, Default)]
+struct Sizes {
+    tensors: u64,
+    selected: u64,
+    replicated: u64,
+    read: u64,
+    reads: u64,
+}
+
+impl Sizes {
+    fn of(rank: &RankPlan) -> Self {
+        let RankPlan { plan, bytes_replicated, .. } = rank;
+        Self {
+            tensors: plan.len() as u64,
+            selected: plan.bytes_selected(),
+            replicated: *bytes_replicated,
+            read: plan.bytes_read(),
+            reads: plan.requests().len() as u64,
+        }
+    }
+
+    fn total(ranks: &[RankPlan]) -> Self {
+        ranks.iter().map(Self::of).fold(Self::default(), |sum, rank| Self {
+            tensors: sum.tensors + rank.tensors,
+            selected: sum.selected + rank.selected,
+            replicated: sum.replicated + rank.replicated,
+            read: sum.read + rank.read,
+            reads: sum.reads + rank.reads,
+        })
+    }
+
+    /// What is selected, of all bytes of the model; nothing of an empty model.
+    fn share(&self, model: &ModelDir) -> f64 {
+        self.selected as f64 / model.byte_len().max(1) as f64
+    }
+
+    fn json(&self, model: &ModelDir) -> Value {
+        json!({
+            "tensors": self.tensors,
+            "bytes_selected": self.selected,
+            "share": self.share(model),
+            "bytes_replicated": self.replicated,
+            "bytes_read": self.read,
+            "reads": self.reads,
+        })
+    }
+}
+
+/// Returns a row for each rank, and the sums.
+pub fn rank_table(model: &ModelDir, ranks: &[RankPlan]) -> Table<8> {
+    let (left, right) = (Align::Left, Align::Right);
+    let mut table = Table::new([
+        ("rank", right),
+        ("place", left),
+        ("tensors", right),
+        ("bytes", right),
+        ("share", right),
+        ("replicated", right),
+        ("read", right),
+        ("reads", right),
+    ]);
+    let mut row = |rank: String, place: String, sizes: Sizes| {
+        let share = format!("{:.1} %", 100.0 * sizes.share(model));
+        let (selected, replicated) = (bytes(sizes.selected), bytes(sizes.replicated));
+        let (tensors, read, reads) = (count(sizes.tensors), bytes(sizes.read), count(sizes.reads));
+        table.row([rank, place, tensors, selected, share, replicated, read, reads]);
+    };
+    for (number, rank) in ranks.iter().enumerate() {
+        row(number.to_string(), place(&rank.topology), Sizes::of(rank));
+    }
+    row("sum".to_owned(), String::new(), Sizes::total(ranks));
+    table
+}
+
+/// Returns the ranks, their sums and what is odd as one JSON object.
+pub fn ranks_json(model: &ModelDir, ranks: &[RankPlan], holdings: &Holdings) -> Value {
+    let rank = |(number, rank): (usize, &RankPlan)| {
+        let mut value = Sizes::of(rank).json(model);
+        let topology = &rank.topology;
+        value["rank"] = json!(number);
+        value["memory"] = json!(rank.plan.memory_len());
+        value["topology"] = json!(topology);
+        value
+    };
+    let (unused, unmatched) = oddities(ranks);
+    json!({
+        "path": model.path(),
+        "tensors": model.len(),
+        "bytes": model.byte_len(),
+        "ranks": ranks.iter().enumerate().map(rank).collect::<Vec<_>>(),
+        "sum": Sizes::total(ranks).json(model),
+        "left_out": holdings.left_out,
+        "unused_rules": unused,
+        "unmatched": unmatched,
+    })
+}
+
+/// Writes which tensors no rank holds, and which rules and names do not go together; nothing if all
+/// is in order.
+///
+/// # Errors
+///
+/// Those of writing.
+pub fn print_oddities(ranks: &[RankPlan], holdings: &Holdings, out: &mut Output) -> Result {
+    let (unused, unmatched) = oddities(ranks);
+    for (noun, what, names) in [
+        ("tensor", "on no rank", &holdings.left_out),
+        ("rule", "of no use", &unused),
+        ("tensor", "without a rule, whole on every rank of a stage", &unmatched),
+    ] {
+        if names.is_empty() {
+            continue;
+        }
+        let listed: Vec<_> = names.iter().take(MAX_NAMES).map(|name| shown(name)).collect();
+        let more = if names.len() > MAX_NAMES { ", …" } else { "" };
+        let (number, listed) = (counted(names.len(), noun), listed.join(", "));
+        writeln!(out, "{number} {what}: {listed}{more}")?;
+    }
+    Ok(())
+}
+
+/// The rules that are of no use to any rank, and the tensors that no rule matches.
+fn oddities(ranks: &[RankPlan]) -> (Vec<String>, Vec<String>) {
+    let mut reports = ranks.iter().filter_map(|rank| rank.plan.partition_report());
+    let Some(first) = reports.next() else { return Default::default() };
+    let (mut unused, unmatched) = (first.unused.clone(), first.unmatched.clone());
+    for report in reports {
+        unused.retain(|rule| report.unused.contains(rule));
+    }
+    (unused, unmatched)
+}
