@@ -145,6 +145,7 @@ mod tests {
     fn what_several_stages_hold_is_replicated_and_what_none_holds_is_left_out() {
         let rules = r#"{"rules": [
             {"match": "model.norm.weight", "pp": "everywhere"},
+            {"match": "model.embed_tokens.weight", "pp": "first"},
             {"match": "lm_head.weight", "tp": "skip"}
         ]}"#;
         let stages = [0, 1].map(|rank| Topology::from_flat_rank(rank, 2, 1).unwrap());
