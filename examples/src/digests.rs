@@ -51,3 +51,12 @@ pub fn digests(store: &TensorStore, done: impl Fn(u64) + Sync) -> Vec<TensorDige
     };
     tensors.par_iter().map(digest).collect()
 }
+
+/// Returns the SHA-256 of the lines of these digests.
+pub fn digest_of(digests: &[TensorDigest]) -> String {
+    let mut hash = Sha256::new();
+    for digest in digests {
+        hash.update(format!("{digest}\n"));
+    }
+    format!("{:x}", hash.finalize())
+}

@@ -3,9 +3,10 @@
 use std::num::NonZeroUsize;
 
 use clap::Args;
+use modeldir::launch::Rank;
 use modeldir::{ExpertSplit, LayerSplit, Topology};
 
-use crate::Result;
+use crate::{Result, counted};
 
 /// How many ranks a job has, by kind of parallelism.
 ///
@@ -33,6 +34,20 @@ impl JobArgs {
     pub fn or_tp(self, ranks: usize) -> Self {
         let is_given = self.tp.or(self.pp).or(self.ep).is_some();
         if is_given { self } else { Self { tp: NonZeroUsize::new(ranks), ..self } }
+    }
+
+    /// This rank of the job.
+    ///
+    /// # Errors
+    ///
+    /// If the job has another number of ranks, and as [`ranks`](Self::ranks).
+    pub fn rank(self, rank: Rank) -> Result<Topology> {
+        let ranks = self.ranks()?;
+        if ranks.len() != rank.size() {
+            let expected = counted(ranks.len(), "rank");
+            return Err(format!("--tp, --pp and --ep make {expected}, this is {rank}").into());
+        }
+        Ok(ranks[rank.rank()].clone())
     }
 
     /// Every rank of the job, in order.
@@ -72,6 +87,7 @@ pub fn place(topology: &Topology) -> String {
 mod tests {
     use super::{JobArgs, place};
     use modeldir::Topology;
+    use modeldir::launch::Rank;
     use std::num::NonZeroUsize;
 
     fn ranks(numbers: [usize; 3]) -> Vec<Topology> {
@@ -108,6 +124,9 @@ mod tests {
         assert_eq!(JobArgs::default().or_tp(4).ranks().unwrap(), ranks([4, 0, 0]));
         let staged = JobArgs { pp: NonZeroUsize::new(4), ..JobArgs::default() };
         assert_eq!(staged.or_tp(4).ranks().unwrap(), ranks([0, 4, 0]));
+        let staged = staged.or_tp(4);
+        assert_eq!(staged.rank(Rank::new(3, 4).unwrap()).unwrap(), ranks([0, 4, 0])[3]);
+        assert!(staged.rank(Rank::new(3, 8).unwrap()).is_err());
         assert_eq!(place(&ranks([4, 2, 0])[5]), "tp 1/4, pp 1/2");
         assert_eq!(place(&Topology::single()), "all");
     }

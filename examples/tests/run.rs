@@ -12,7 +12,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 /// What each example prints, somewhere, for the shipped model.
-const EXAMPLES: [(&str, &str); 8] = [
+const EXAMPLES: [(&str, &str); 9] = [
     ("load", "30 tensors, "),
     ("inspect", "model.layers.*.mlp.up_proj.weight"),
     ("verify", "complete and sound"),
@@ -21,7 +21,13 @@ const EXAMPLES: [(&str, &str); 8] = [
     ("slice", "part: [2, 8], "),
     ("save", "30 tensors, "),
     ("ranks", "1  tp 1/2       30  175.88 KiB   50.1 %       896 B"),
+    ("rank_load", "rank 1 of 2 (--rank): 30 tensors, 175.88 KiB in "),
 ];
+
+/// The arguments without which an example does not run: no rank is taken for granted.
+fn needed_args(example: &str) -> &'static [&'static str] {
+    if example == "rank_load" { &["--rank=1/2"] } else { &[] }
+}
 
 /// The arguments after the path that an example cannot do without.
 fn further_args(example: &str) -> &'static [&'static str] {
@@ -31,7 +37,7 @@ fn further_args(example: &str) -> &'static [&'static str] {
 #[test]
 fn every_example_runs_without_arguments() {
     for (example, line) in EXAMPLES {
-        let output = run(example, &[] as &[&str]);
+        let output = run(example, needed_args(example));
         assert!(output.status.success(), "{example}: {output:?}");
         assert!(stdout(&output).contains(line), "{example}: {}", stdout(&output));
         assert!(!stdout(&output).contains('\u{1b}'), "{example}: colours in a pipe");
@@ -49,6 +55,7 @@ fn every_example_takes_a_directory_a_file_and_an_index() {
             let mut args = vec![path.as_os_str()];
             let name = if path == &file { "lm_head.weight" } else { "model.norm.weight" };
             args.extend((example == "slice").then_some(OsStr::new(name)));
+            args.extend(needed_args(example).iter().map(OsStr::new));
             let output = run(example, &args);
             assert!(output.status.success(), "{example} {}: {}", path.display(), stderr(&output));
         }
@@ -61,6 +68,7 @@ fn every_example_says_all_that_is_wrong_and_fails() {
     for (example, _) in EXAMPLES {
         let mut args = vec![broken.path().as_os_str()];
         args.extend(further_args(example).iter().map(OsStr::new));
+        args.extend(needed_args(example).iter().map(OsStr::new));
         let output = run(example, &args);
         assert_eq!(output.status.code(), Some(1), "{example}: {output:?}");
         for said in ["error: ", MISSING, SHORT] {
@@ -222,6 +230,51 @@ fn ranks_adds_up_and_says_what_is_odd() {
 }
 
 #[test]
+fn rank_load_is_the_rank_that_a_launcher_says() {
+    for (launcher, [rank, size]) in [
+        ("torchrun", ["RANK", "WORLD_SIZE"]),
+        ("Open MPI", ["OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"]),
+        ("Slurm", ["SLURM_PROCID", "SLURM_STEP_NUM_TASKS"]),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut rank_load = command("rank_load");
+        rank_load.env(rank, "2").env(size, "4").args(["--json", "--save"]).arg(folder.path());
+        let output = rank_load.output().unwrap();
+        let text = stdout(&output);
+        assert_eq!((text.lines().count(), stderr(&output)), (1, String::new()));
+        let found: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(found["rank"], 2);
+        assert_eq!(found["size"], 4);
+        assert_eq!(found["launcher"], launcher);
+
+        // What was saved is what `digest` prints of the part and of the saved directory.
+        let part = run("digest", &["--tp=2/4"]).stdout;
+        assert_eq!(found["digest"], format!("{:x}", Sha256::digest(&part)));
+        assert_eq!(run("digest", &[folder.path().join("rank-2-of-4")]).stdout, part);
+        let ranks = run("ranks", &["--tp=4", "--json"]).stdout;
+        let ranks: Value = serde_json::from_slice(&ranks).unwrap();
+        for field in ["bytes_selected", "bytes_read", "reads", "tensors"] {
+            assert_eq!(found[field], ranks["ranks"][2][field], "{field}");
+        }
+        assert_eq!(found["bytes_planned"], found["bytes_read"]);
+    }
+}
+
+#[test]
+fn rank_load_is_no_rank_by_default() {
+    let output = run("rank_load", &[] as &[&str]);
+    assert_eq!((output.status.code(), stdout(&output)), (Some(1), String::new()));
+    assert!(stderr(&output).contains("mpirun, torchrun or srun"), "{}", stderr(&output));
+
+    let half = command("rank_load").env("RANK", "0").output().unwrap();
+    assert!(stderr(&half).contains("WORLD_SIZE is not"), "{half:?}");
+    let more = run("rank_load", &["--rank=0/4", "--tp=2", "--pp=4"]);
+    assert!(stderr(&more).contains("make 8 ranks, this is 0 of 4"), "{more:?}");
+    let staged = run("rank_load", &["--rank=3/4", "--tp=2", "--pp=2"]);
+    assert!(stdout(&staged).starts_with("rank 3 of 4 (--rank): 11 tensors, "), "{staged:?}");
+}
+
+#[test]
 fn inspect_prints_one_json_object() {
     let output = run("inspect", &["--json"]);
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -249,6 +302,7 @@ fn a_reader_that_goes_away_is_no_error() {
         let (stdout, reader) = std::os::unix::net::UnixStream::pair().unwrap();
         drop(reader);
         let output = command(example)
+            .args(needed_args(example))
             .stdout(Stdio::from(std::os::fd::OwnedFd::from(stdout)))
             .stderr(Stdio::piped())
             .spawn()
@@ -296,10 +350,18 @@ fn run(example: &str, args: &[impl AsRef<OsStr>]) -> Output {
     command(example).args(args).output().unwrap()
 }
 
-/// The example's program in a clean environment.
+/// The example's program in a clean environment, without what a launcher of these tests has set.
 fn command(example: &str) -> Command {
     let mut command = Command::new(program(example));
     command.env_remove("RUST_LOG");
+    for launcher in ["", "OMPI_COMM_WORLD_", "PMI_", "MV2_COMM_WORLD_"] {
+        for number in ["RANK", "SIZE", "LOCAL_RANK", "LOCAL_SIZE"] {
+            command.env_remove(format!("{launcher}{number}"));
+        }
+    }
+    for variable in ["WORLD_SIZE", "LOCAL_WORLD_SIZE", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"] {
+        command.env_remove(variable);
+    }
     command
 }
 

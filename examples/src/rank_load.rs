@@ -1,0 +1,65 @@
+//! What one rank of a job has loaded, as a line.
+
+use std::fmt;
+use std::path::Path;
+
+use modeldir::launch::{Launcher, Rank};
+use modeldir::{LoadPlan, TensorStore};
+use serde_json::{Value, json};
+use tensorfile::PathText;
+
+use crate::{bytes, counted, digest_of, digests, rate, time};
+
+/// A rank, what it was to load, what it has loaded, and where it has saved that.
+#[derive(Clone, Copy, Debug)]
+pub struct RankLoad<'a> {
+    /// Which rank it is.
+    pub rank: Rank,
+    /// What it was to load.
+    pub plan: &'a LoadPlan,
+    /// What it has loaded.
+    pub store: &'a TensorStore,
+    /// Where it has saved that.
+    pub saved: Option<&'a Path>,
+}
+
+impl RankLoad<'_> {
+    /// All of it but the tensors as JSON, in less than the 4096 bytes that launchers pass on whole
+    /// unless paths are long.
+    pub fn json(&self) -> Value {
+        let (rank, stats) = (self.rank, self.store.stats());
+        json!({
+            "rank": rank.rank(),
+            "size": rank.size(),
+            "launcher": rank.launcher().map(|launcher| launcher.to_string()),
+            "local_rank": rank.local_rank(),
+            "local_size": rank.local_size(),
+            "tensors": self.store.len(),
+            "bytes_selected": self.store.byte_len(),
+            "bytes_planned": self.plan.bytes_read(),
+            "bytes_read": stats.bytes_read,
+            "reads": stats.requests,
+            "seconds": stats.elapsed.as_secs_f64(),
+            "digest": self.digest(),
+            "saved": self.saved,
+        })
+    }
+
+    /// The SHA-256 of the lines that the example `digest` prints for the same parts.
+    fn digest(&self) -> String {
+        digest_of(&digests(self.store, |_| ()))
+    }
+}
+
+impl fmt::Display for RankLoad<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (rank, stats) = (self.rank, self.store.stats());
+        let launcher = rank.launcher().as_ref().map_or("--rank".to_owned(), Launcher::to_string);
+        let (tensors, size) = (counted(self.store.len(), "tensor"), bytes(self.store.byte_len()));
+        let (took, rate) = (time(stats.elapsed), rate(stats.bytes_read, stats.elapsed));
+        let (read, planned) = (stats.bytes_read, self.plan.bytes_read());
+        write!(f, "rank {rank} ({launcher}): {tensors}, {size} in {took}, {rate}, ")?;
+        write!(f, "{read} of {planned} planned bytes read, digest {}", self.digest())?;
+        self.saved.map_or(Ok(()), |folder| write!(f, ", saved in {}", PathText(folder)))
+    }
+}
