@@ -99,6 +99,25 @@ impl TensorStore {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
+    /// What a rank of a distributed job has loaded becomes a directory of its own, from which it is
+    /// read whole later:
+    ///
+    /// ```
+    /// use modeldir::{ModelDir, Partition, SaveOptions, Topology};
+    ///
+    /// let model = ModelDir::open(modeldir_fixtures::model("llama"))?;
+    /// let rules = Partition::for_config(model.config()?)?;
+    /// let plan = model.plan_for(&rules, &Topology::tensor_parallel(1, 4)?)?;
+    /// let folder = tempfile::tempdir()?;
+    /// let of_rank = folder.path().join("rank-1-of-4");
+    /// plan.load(&Default::default())?.save(&of_rank, &SaveOptions::default())?;
+    ///
+    /// let part = ModelDir::open(&of_rank)?;
+    /// assert_eq!(part.byte_len(), plan.bytes_selected());
+    /// assert_eq!(part.info("model.layers.0.mlp.down_proj.weight")?.shape(), [64, 44]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`Error::WeightsExist`] if weights are there and are not to be replaced,
