@@ -1,0 +1,148 @@
+//! What the examples do for one rank, or for all of a job.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs;
+
+use modeldir::{ModelDir, Selection};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::program::{command, run, stderr, stdout};
+
+#[test]
+fn digest_prints_what_a_rank_holds() {
+    let model = ModelDir::open(modeldir_fixtures::model("llama")).unwrap();
+    let whole = stdout(&run("digest", &[] as &[&str]));
+    for rank in 0..4 {
+        let lines = stdout(&run("digest", &["--tp", &format!("{rank}/4")]));
+        assert_eq!(lines.lines().count(), 30);
+        let line = |text: &str, end: &str| {
+            text.lines().find(|line| line.ends_with(end)).map(str::to_owned)
+        };
+        let norm = "  model.norm.weight BF16 [64]";
+        assert!(line(&lines, norm).is_some() && line(&lines, norm) == line(&whole, norm));
+        for (name, shape, dim, range) in [
+            ("lm_head.weight", "[80, 64]", 0, rank * 80..rank * 80 + 80),
+            ("model.layers.2.mlp.down_proj.weight", "[64, 44]", 1, rank * 44..rank * 44 + 44),
+        ] {
+            let part = model.read_selection(name, &Selection::all().with_range(dim, range));
+            let sha256 = Sha256::digest(part.unwrap().bytes());
+            let line = line(&lines, &format!("  {name} BF16 {shape}"));
+            assert!(line.is_some_and(|line| line.starts_with(&format!("{sha256:x}"))), "{name}");
+        }
+    }
+}
+
+#[test]
+fn digest_takes_rules_from_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let rules = folder.path().join("rules.json");
+    fs::write(&rules, r#"{"rules": [{"match": "**.intermediate.dense.*", "tp": "col"}]}"#).unwrap();
+    let bert = modeldir_fixtures::model("bert");
+    let rules = [bert.as_os_str(), "--tp=1/3".as_ref(), "--rules".as_ref(), rules.as_os_str()];
+
+    let uneven = stderr(&run("digest", &rules));
+    for said in ["intermediate.dense.bias", "128", "2, 4, 8"] {
+        assert!(uneven.contains(said), "{uneven}");
+    }
+    let output = run("digest", &[&rules[..], &["--uneven=balanced".as_ref()]].concat());
+    let line = "encoder.layer.0.intermediate.dense.weight F16 [43, 64]";
+    assert!(stdout(&output).contains(line), "{output:?}");
+    let output =
+        run("digest", &[&rules[..], &["--uneven=chunk", "--json"].map(OsStr::new)].concat());
+    let found: BTreeMap<String, Value> = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(found["encoder.layer.1.intermediate.dense.bias"]["shape"], serde_json::json!([43]));
+}
+
+#[test]
+fn digest_says_what_it_lacks_to_take_a_part() {
+    let [bert, plain] = ["bert", "numbered"].map(modeldir_fixtures::model);
+    let absent = [bert.as_os_str(), "--tp=0/2".as_ref(), "--rules=no.json".as_ref()];
+    for (args, said) in [
+        (&[bert.as_os_str(), "--tp=0/2".as_ref()][..], "no rules for model type \"bert\""),
+        (&[plain.as_os_str(), "--tp=0/2".as_ref()], "no rules for model type"),
+        (&absent, "no.json: No such file"),
+        (&["--uneven=chunk".as_ref()], "--tp R/N"),
+        (&["--tp=0/3".as_ref()], "176 elements along the inputs over 3 ranks; 2, 4, 8"),
+    ] {
+        let output = run("digest", args);
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert!(stderr(&output).contains(said), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn ranks_adds_up_and_says_what_is_odd() {
+    let folder = tempfile::tempdir().unwrap();
+    let rules = folder.path().join("rules.json");
+    let text =
+        r#"{"rules": [{"match": "lm_haed.*", "tp": "col"}, {"match": "lm_head.*", "tp": "skip"}]}"#;
+    fs::write(&rules, text).unwrap();
+    let args = ["--tp=2".as_ref(), "--pp=2".as_ref(), "--rules".as_ref(), rules.as_os_str()];
+
+    let output = run("ranks", &[&args[..], &["--json".as_ref()]].concat());
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let sum = |field: &str| -> u64 {
+        found["ranks"].as_array().unwrap().iter().map(|rank| rank[field].as_u64().unwrap()).sum()
+    };
+    for field in ["tensors", "bytes_selected", "bytes_replicated", "bytes_read", "reads"] {
+        assert_eq!(found["sum"][field], sum(field), "{field}");
+    }
+    // The head is nowhere, and the seven norms of 128 bytes are on both ranks of their stage.
+    let (whole, norms) = (found["bytes"].as_u64().unwrap(), 7 * 128);
+    assert_eq!(sum("bytes_selected"), whole - 320 * 64 * 2 + norms);
+    assert_eq!(sum("bytes_replicated"), 2 * norms);
+    assert_eq!(found["left_out"], serde_json::json!(["lm_head.weight"]));
+    assert_eq!(found["unused_rules"], serde_json::json!(["lm_haed.*"]));
+
+    let lines = stdout(&run("ranks", &args));
+    for line in ["1 tensor on no rank: lm_head.weight", "1 rule of no use: lm_haed.*"] {
+        assert!(lines.lines().any(|found| found == line), "{lines}");
+    }
+}
+
+#[test]
+fn rank_load_is_the_rank_that_a_launcher_says() {
+    for (launcher, [rank, size]) in [
+        ("torchrun", ["RANK", "WORLD_SIZE"]),
+        ("Open MPI", ["OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"]),
+        ("Slurm", ["SLURM_PROCID", "SLURM_STEP_NUM_TASKS"]),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut rank_load = command("rank_load");
+        rank_load.env(rank, "2").env(size, "4").args(["--json", "--save"]).arg(folder.path());
+        let output = rank_load.output().unwrap();
+        let text = stdout(&output);
+        assert_eq!((text.lines().count(), stderr(&output)), (1, String::new()));
+        let found: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(found["rank"], 2);
+        assert_eq!(found["size"], 4);
+        assert_eq!(found["launcher"], launcher);
+
+        // What was saved is what `digest` prints of the part and of the saved directory.
+        let part = run("digest", &["--tp=2/4"]).stdout;
+        assert_eq!(found["digest"], format!("{:x}", Sha256::digest(&part)));
+        assert_eq!(run("digest", &[folder.path().join("rank-2-of-4")]).stdout, part);
+        let ranks = run("ranks", &["--tp=4", "--json"]).stdout;
+        let ranks: Value = serde_json::from_slice(&ranks).unwrap();
+        for field in ["bytes_selected", "bytes_read", "reads", "tensors"] {
+            assert_eq!(found[field], ranks["ranks"][2][field], "{field}");
+        }
+        assert_eq!(found["bytes_planned"], found["bytes_read"]);
+    }
+}
+
+#[test]
+fn rank_load_is_no_rank_by_default() {
+    let output = run("rank_load", &[] as &[&str]);
+    assert_eq!((output.status.code(), stdout(&output)), (Some(1), String::new()));
+    assert!(stderr(&output).contains("mpirun, torchrun or srun"), "{}", stderr(&output));
+
+    let half = command("rank_load").env("RANK", "0").output().unwrap();
+    assert!(stderr(&half).contains("WORLD_SIZE is not"), "{half:?}");
+    let more = run("rank_load", &["--rank=0/4", "--tp=2", "--pp=4"]);
+    assert!(stderr(&more).contains("make 8 ranks, this is 0 of 4"), "{more:?}");
+    let staged = run("rank_load", &["--rank=3/4", "--tp=2", "--pp=2"]);
+    assert!(stdout(&staged).starts_with("rank 3 of 4 (--rank): 11 tensors, "), "{staged:?}");
+}
