@@ -19,6 +19,8 @@ mod hub;
 mod loading;
 // Parts of tensors in a plan: the same bytes as cutting one file, and few reads.
 mod parts;
+// What each rank takes of shipped models, against what transformers itself put there.
+mod ranks;
 // Spans for `tracing`, and what their fields tell.
 mod spans;
 // What the machine does: few open files, FIFOs, files that change after opening.
