@@ -1,5 +1,8 @@
 //! What each rank takes of shipped models, against what transformers itself put there.
 
+// Ranks that cannot be served.
+mod refused;
+
 use std::collections::BTreeMap;
 
 use modeldir::{LoadOptions, ModelDir, Partition, Tensor, TensorStore, Topology, Uneven};

@@ -58,9 +58,17 @@ impl Line<'_> {
             .map_err(|misfit| misfit.with_sizes_that_do(|size| self.works_over(size)))
     }
 
-    /// Whether each of so many ranks gets its part.
+    /// Whether each of so many ranks gets its part, and the key and value heads that it needs.
     fn works_over(&self, size: usize) -> bool {
-        (0..size).all(|rank| At::new(rank, size).is_ok_and(|at| self.cut_on_disk(at).is_ok()))
+        let has_heads = |part: &Part| match part.heads {
+            Some(Heads::Query { kv, .. }) if self.uneven == Uneven::Error => {
+                kv.get() % size == 0 || size % kv.get() == 0
+            }
+            _ => true,
+        };
+        self.split.parts.iter().all(has_heads)
+            && (0..size)
+                .all(|rank| At::new(rank, size).is_ok_and(|at| self.cut_on_disk(at).is_ok()))
     }
 
     fn cut_on_disk(&self, at: At) -> Result<Vec<Piece>, Misfit> {

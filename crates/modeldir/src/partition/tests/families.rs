@@ -132,7 +132,7 @@ fn heads_that_do_not_divide() {
     assert_eq!(
         error,
         "tensor \"model.layers.0.self_attn.o_proj.weight\": rule \"**.self_attn.o_proj.*\": \
-         28 heads over 8 ranks; 2, 4, 7, 14 or 28 would do"
+         28 heads over 8 ranks; 2, 4 or 28 would do"
     );
     // The 7 heads that share one key and value head are on its two ranks: 4 and 3.
     check_uneven(&config, &json!({"tp": "3/8"}), Uneven::Balanced, lines);
