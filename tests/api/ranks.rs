@@ -2,6 +2,12 @@
 
 // Ranks that cannot be served.
 mod refused;
+// Values that are loaded, for every kind of cut, against an oracle that cuts element by element.
+mod case;
+mod companions;
+mod experts;
+mod oracle;
+mod placements;
 
 use std::collections::BTreeMap;
 

@@ -80,10 +80,13 @@ impl<'a> Locator<'a> {
             let along = if side == Side::Out { axes.out } else { axes.inputs };
             return Ok(along.and_then(|along| OnDisk::along(&tensor, along.dim, along.per)));
         }
-        if tensor.shape.iter().all(|len| *len == 1) {
+        let leaf = tensor.leaf();
+        // One number is of no axis, unless it is of a layer that has one output.
+        let is_of_layer = leaf == "weight" || leaf.ends_with("bias");
+        if tensor.shape.iter().all(|len| *len == 1) && !is_of_layer {
             return Ok(None);
         }
-        match tensor.leaf() {
+        match leaf {
             leaf if NEVER_CUT.contains(&leaf) => Ok(None),
             leaf if FLATTENED.contains(&leaf) => Err(IS_FLATTENED),
             "qweight" | "qzeros" | "g_idx" => self.words(position, tensor, side),
@@ -151,10 +154,12 @@ impl<'a> Locator<'a> {
     /// dimension.
     fn weight(&self, position: usize, tensor: TensorShape<'a>, side: Side) -> Located {
         let Some(dim) = self.weight_dim(tensor.rank(), side) else { return Ok(None) };
-        let has = |leaf| self.siblings.find(position, leaf).is_some();
+        let has = |leaf: &str| self.siblings.find(position, leaf).is_some();
         let bits = tensor.dtype.bits() as usize;
         let packed = match (tensor.leaf(), tensor.dtype, tensor.shape) {
-            (_, tensorfile::Dtype::U8, [_, 1]) => return Err(IS_FLATTENED),
+            (leaf, tensorfile::Dtype::U8, [_, 1]) if has(&format!("{leaf}.absmax")) => {
+                return Err(IS_FLATTENED);
+            }
             _ if dim + 1 != tensor.rank() => None,
             ("weight_packed", ..) => Some(self.scheme.pack(bits)?),
             ("weight", tensorfile::Dtype::U8, _) if has("weight_scale_2") => NonZeroUsize::new(2),

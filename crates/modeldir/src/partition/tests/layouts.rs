@@ -255,6 +255,24 @@ fn bitsandbytes_is_whole_or_refused_with_the_reason() {
 }
 
 #[test]
+fn a_column_of_bytes_without_blocks_is_a_plain_weight() {
+    let weight: Given<'_> = ("m.weight", Dtype::U8, &[64, 1]);
+    assert_eq!(parts(None, json!({"tp": "col"}), &[weight]).unwrap(), [dim(0, 32..64)]);
+}
+
+#[test]
+fn the_bias_of_one_output_is_where_its_weight_is() {
+    let tensors: &[Given<'_>] = &[
+        ("m.bias", Dtype::F32, &[1]),
+        ("m.input_scale", Dtype::F32, &[1]),
+        ("m.weight", Dtype::F32, &[1, 8]),
+    ];
+    // The second of two ranks has no output.
+    let cut = parts(None, json!({"tp": "vocab"}), tensors).unwrap();
+    assert_eq!(cut, [dim(0, 1..1), whole(), dim(0, 1..1)]);
+}
+
+#[test]
 fn packed_words_and_groups_are_not_cut() {
     // 231 groups of 128.
     let scheme = Some(json!({"quant_method": "awq", "bits": 4, "group_size": 128}));
