@@ -8,6 +8,8 @@ mod companions;
 mod experts;
 mod oracle;
 mod placements;
+// The same, against what numpy cut of a shipped file.
+mod numpy;
 
 use std::collections::BTreeMap;
 
