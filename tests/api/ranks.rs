@@ -10,6 +10,8 @@ mod oracle;
 mod placements;
 // The same, against what numpy cut of a shipped file.
 mod numpy;
+// Shapes and bytes of published models, by the built-in rules.
+mod families;
 
 use std::collections::BTreeMap;
 
