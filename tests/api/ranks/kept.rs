@@ -1,0 +1,157 @@
+//! What a rank's plan becomes: loaded, read, mapped, and saved as a directory of its own.
+#![expect(unsafe_code, reason = "a plan for a rank is mapped too")]
+
+use std::fs;
+
+use modeldir::{
+    Error, LoadOptions, LoadPlan, ModelDir, Partition, SaveOptions, TensorStore, Topology,
+};
+use serde_json::{Value, json};
+
+use crate::loading::threads;
+
+fn llama() -> ModelDir {
+    ModelDir::open(modeldir_fixtures::model("llama")).unwrap()
+}
+
+fn ranks(value: &Value) -> Topology {
+    serde_json::from_value(value.clone()).unwrap()
+}
+
+/// Rank 1 of 2 by the rules of the family.
+fn built_in(dir: &ModelDir) -> LoadPlan {
+    let partition = Partition::for_config(dir.config().unwrap()).unwrap();
+    dir.plan_for(&partition, &ranks(&json!({ "tp": "1/2" }))).unwrap()
+}
+
+/// The second stage, with rows only of what is cut and without the head.
+fn rows_only(dir: &ModelDir) -> LoadPlan {
+    let rules = json!({ "rules": [
+        { "match": "lm_head.*", "tp": "skip" },
+        { "match": "**.(q|k|v|gate|up)_proj.*", "tp": "col" },
+        { "match": "**.embed_tokens.*", "pp": "first" },
+    ] });
+    let partition: Partition = serde_json::from_value(rules).unwrap();
+    dir.plan_for(&partition, &ranks(&json!({ "tp": "1/2", "pp": "1/2" }))).unwrap()
+}
+
+fn assert_equal(found: &TensorStore, expected: &TensorStore) {
+    assert!(found.names().eq(expected.names()));
+    for (name, tensor) in expected.iter() {
+        let found = found.tensor(name).unwrap();
+        assert_eq!((found.dtype(), found.shape()), (tensor.dtype(), tensor.shape()), "{name}");
+        assert_eq!(found.bytes(), tensor.bytes(), "{name}");
+    }
+}
+
+#[test]
+fn a_plan_with_strided_parts_is_not_mapped_and_the_error_names_one() {
+    let (dir, root) = (llama(), modeldir_fixtures::model("llama"));
+    // SAFETY: nothing writes to the shipped models while tests run.
+    let error = unsafe { built_in(&dir).map() }.expect_err("columns are scattered");
+    let expected = format!(
+        "{}: tensor \"model.layers.0.mlp.down_proj.weight\": the planned part lies in 64 runs, \
+         which cannot be mapped as one (load gathers them)",
+        root.display()
+    );
+    assert_eq!(error.to_string(), expected);
+    let Error::ScatteredMap { path, tensor, runs } = error else { panic!("{error:?}") };
+    assert_eq!(
+        (path.as_path(), &*tensor, runs),
+        (root.as_path(), "model.layers.0.mlp.down_proj.weight", 64)
+    );
+}
+
+#[test]
+fn what_a_rank_takes_is_the_same_loaded_read_and_mapped() {
+    let dir = llama();
+    let plan = rows_only(&dir);
+    let store = plan.load(&LoadOptions::default()).unwrap();
+    // One of three layers, nine tensors, and the last norm.
+    assert_eq!(store.len(), 9 + 1);
+    assert!(store.names().eq(plan.names()));
+    for left_out in
+        ["lm_head.weight", "model.embed_tokens.weight", "model.layers.0.mlp.up_proj.weight"]
+    {
+        assert!(!store.contains(left_out), "{left_out}");
+        let error = store.get(left_out).unwrap_err();
+        assert_eq!(error.tensor(), Some(left_out), "{error}");
+        let error = plan.only([left_out]).unwrap_err();
+        assert!(matches!(error, Error::NotPlanned { .. }), "{error}");
+    }
+    for count in [1, 2, 8] {
+        let options = LoadOptions { threads: threads(count), ..LoadOptions::default() };
+        let loaded = plan.load(&options).unwrap();
+        assert_equal(&loaded, &store);
+        assert_eq!(loaded.stats().bytes_read, plan.bytes_read());
+    }
+    // SAFETY: nothing writes to the shipped models while tests run.
+    assert_equal(&unsafe { plan.map() }.unwrap(), &store);
+    for (name, tensor) in store.iter() {
+        let alone = plan.only([name]).unwrap().load(&LoadOptions::default()).unwrap();
+        assert_eq!(alone.len(), 1);
+        assert_eq!(alone.tensor(name).unwrap().bytes(), tensor.bytes(), "{name}");
+        let whole = dir.read(name).unwrap();
+        assert!(
+            whole.bytes().windows(tensor.byte_len()).any(|part| part == tensor.bytes()),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn narrowing_a_rank_keeps_its_parts() {
+    let dir = llama();
+    let plan = built_in(&dir);
+    let store = plan.load(&LoadOptions::default()).unwrap();
+    let narrowed = plan.filter(|tensor| tensor.name().ends_with("down_proj.weight"));
+    let found = narrowed.load(&LoadOptions::default()).unwrap();
+    assert_eq!(found.len(), 3);
+    for (name, tensor) in found.iter() {
+        assert_eq!(tensor.shape(), [64, 88]);
+        assert_eq!(tensor.bytes(), store.tensor(name).unwrap().bytes(), "{name}");
+    }
+}
+
+#[test]
+fn a_rank_is_saved_as_a_directory_of_its_own() {
+    let store = built_in(&llama()).load(&LoadOptions::default()).unwrap();
+    for (max_shard_size, files) in [(5_000_000_000, 1), (60_000, 4)] {
+        let folder = tempfile::tempdir().unwrap();
+        let options = SaveOptions { max_shard_size, ..SaveOptions::default() };
+        let saved = store.save(folder.path(), &options).unwrap();
+        assert_eq!(saved.total_size, store.byte_len());
+        assert!(saved.shards.len() >= files, "{:?}", saved.shards);
+        let copy = ModelDir::open(folder.path()).unwrap();
+        assert_equal(&copy.load().unwrap(), &store);
+        assert_eq!(copy.shards().len(), saved.shards.len());
+        let Some(index) = saved.index else {
+            assert_eq!(saved.shards.len(), 1);
+            continue;
+        };
+        let index: Value = serde_json::from_str(&fs::read_to_string(index).unwrap()).unwrap();
+        assert_eq!(index["metadata"]["total_size"], store.byte_len());
+        let weight_map = index["weight_map"].as_object().unwrap();
+        assert!(weight_map.keys().map(String::as_str).eq(store.names()));
+        for (name, shard) in weight_map {
+            let of_copy = copy.shards()[copy.info(name).unwrap().shard()].path();
+            assert_eq!(shard.as_str(), of_copy.to_str(), "{name}");
+        }
+    }
+}
+
+#[test]
+fn directories_of_all_ranks_are_those_of_their_plans() {
+    let dir = llama();
+    let partition = Partition::for_config(dir.config().unwrap()).unwrap();
+    let mut saved = 0;
+    for rank in 0..4 {
+        let plan = dir.plan_for(&partition, &Topology::tensor_parallel(rank, 4).unwrap()).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let store = plan.load(&LoadOptions::default()).unwrap();
+        saved += store.save(folder.path(), &SaveOptions::default()).unwrap().total_size;
+        assert_equal(&ModelDir::open(folder.path()).unwrap().load().unwrap(), &store);
+    }
+    // Seven norms of 64 elements are on all four ranks, everything else is on one.
+    assert_eq!(saved, dir.byte_len() + 3 * 7 * 64 * 2);
+}
