@@ -12,6 +12,8 @@ mod placements;
 mod numpy;
 // Shapes and bytes of published models, by the built-in rules.
 mod families;
+// Plans that transformers ships.
+mod plans;
 // Plans of ranks that are mapped, narrowed and saved.
 mod kept;
 

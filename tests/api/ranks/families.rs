@@ -87,12 +87,10 @@ fn all_ranks_together_select_what_the_rules_say_and_read_no_more() {
         let has_experts = tensors.iter().any(Expanded::is_of_expert);
         for (column, size) in model.table.sizes.iter().copied().enumerate() {
             // Of these, ranks hold whole rows.
-            let is_cut_by_rows = |name: &str| {
-                let tensor = tensors.iter().find(|tensor| tensor.name == name).unwrap();
-                tensor.shape[1..] == tensor.parts[column].of_rank(0)[1..]
-            };
+            let is_cut_by_rows =
+                |tensor: &Expanded| tensor.shape[1..] == tensor.parts[column].of_rank(0)[1..];
             let by_rows: BTreeMap<_, _> =
-                tensors.iter().map(|t| (t.name.as_str(), is_cut_by_rows(&t.name))).collect();
+                tensors.iter().map(|t| (t.name.as_str(), is_cut_by_rows(t))).collect();
             for (stages, ep) in [(1, false), (2, false), (1, true), (2, true)] {
                 if ep && !has_experts {
                     continue;
@@ -118,6 +116,61 @@ fn all_ranks_together_select_what_the_rules_say_and_read_no_more() {
                 let expected: u64 = tensors.iter().map(of_all).sum();
                 let mesh = format!("{}: tp {size}, pp {stages}, ep {ep}", model.name);
                 assert_eq!(selected, expected, "{mesh}");
+            }
+        }
+    }
+}
+
+/// Bytes of a tensor that each of `size` ranks holds and another of them holds too.
+fn replicated(model: &Model, tensor: &Expanded, size: usize) -> u64 {
+    let is_shared = size > model.kv;
+    let kv = tensor.byte_len() / model.kv as u64;
+    match tensor.share {
+        Share::Cut | Share::ExpertCut => 0,
+        Share::All | Share::ExpertAll => tensor.byte_len(),
+        Share::Kv => {
+            if is_shared {
+                kv
+            } else {
+                0
+            }
+        }
+        Share::Qkv => {
+            if is_shared {
+                tensor.byte_len() / (model.heads + 2) * 2
+            } else {
+                0
+            }
+        }
+    }
+}
+
+#[test]
+fn a_rank_has_an_even_share_and_what_all_have() {
+    for model in models() {
+        let (folder, tensors) = model.write();
+        let dir = ModelDir::open(folder.path()).unwrap();
+        let single = plan(&dir, Uneven::Error, json!({}));
+        assert_eq!(single.bytes_selected(), dir.byte_len());
+        assert_eq!(single.requests(), dir.plan().requests());
+        for size in model.table.sizes.iter().copied() {
+            let common: u64 = tensors.iter().map(|t| replicated(&model, t, size)).sum();
+            // Without the key and value heads that several ranks hold.
+            let of_all = |tensor: &Expanded| match tensor.share {
+                Share::Kv if size > model.kv => 0,
+                Share::Qkv => tensor.byte_len() / (model.heads + 2) * model.heads,
+                _ => tensor.byte_len() - replicated(&model, tensor, size),
+            };
+            let shared: u64 = tensors.iter().map(of_all).sum();
+            for rank in 0..size {
+                let plan =
+                    plan(&dir, model.uneven(size), json!({ "tp": format!("{rank}/{size}") }));
+                let report = plan.partition_report().unwrap();
+                assert_eq!(report.replicated_bytes, common, "{} {rank}/{size}", model.name);
+                let own = plan.bytes_selected() - common;
+                // Vocabularies and blocks leave remainders: none of them is a fortieth.
+                let even = shared.div_ceil(size as u64);
+                assert!(own <= even + even / 40, "{} on {rank}/{size}", model.name);
             }
         }
     }

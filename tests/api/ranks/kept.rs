@@ -8,6 +8,8 @@ use modeldir::{
 };
 use serde_json::{Value, json};
 
+use modeldir_fixtures::{ShardedModel, Tensor};
+
 use crate::loading::threads;
 
 fn llama() -> ModelDir {
@@ -154,4 +156,35 @@ fn directories_of_all_ranks_are_those_of_their_plans() {
     }
     // Seven norms of 64 elements are on all four ranks, everything else is on one.
     assert_eq!(saved, dir.byte_len() + 3 * 7 * 64 * 2);
+}
+
+#[test]
+fn shards_and_their_order_change_nothing() {
+    let rules = json!({ "uneven": "balanced", "rules": [
+        { "match": "**.up.*", "tp": "col" }, { "match": "**.down.*", "tp": "row" },
+    ] });
+    let partition: Partition = serde_json::from_value(rules).unwrap();
+    let names: Vec<_> = (0..4)
+        .flat_map(|l| ["down", "norm", "up"].map(|leaf| format!("h.{l}.{leaf}.weight")))
+        .collect();
+    // Which of four shards holds a tensor: in turn, in runs, scattered.
+    let arrangements: [fn(usize) -> usize; 3] = [|i| i % 4, |i| i / 3, |i| (7 * i + 2) % 12 / 3];
+    for rank in 0..3 {
+        let topology = Topology::tensor_parallel(rank, 3).unwrap();
+        let load = |shard: &fn(usize) -> usize| {
+            let folder = tempfile::tempdir().unwrap();
+            let model = names.iter().enumerate().fold(ShardedModel::new(4), |model, (i, name)| {
+                model.tensor(shard(i) + 1, Tensor::random(name, "F16", &[10, 14]))
+            });
+            model.write(folder.path()).unwrap();
+            let dir = ModelDir::open(folder.path()).unwrap();
+            dir.plan_for(&partition, &topology).unwrap().load(&LoadOptions::default()).unwrap()
+        };
+        let [first, others @ ..] = &arrangements;
+        let expected = load(first);
+        assert_eq!(expected.len(), 12);
+        for shard in others {
+            assert_equal(&load(shard), &expected);
+        }
+    }
 }

@@ -7,7 +7,7 @@ use super::case::{Case, Given, Take};
 use super::oracle::{Lists, UNEVEN, all, join, kv_heads, query_heads, share, share_blocks};
 
 fn config() -> ProptestConfig {
-    ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() }
+    ProptestConfig { cases: 10, failure_persistence: None, ..ProptestConfig::default() }
 }
 
 fn any_uneven() -> impl Strategy<Value = &'static str> {
