@@ -1,7 +1,6 @@
 //! Which part of a tensor is wanted: ranges of each dimension, lowered to runs of bytes. Pure.
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 use std::slice;
@@ -35,8 +34,9 @@ use crate::{Dtype, Error, Result, TensorInfo, shape};
 pub struct Selection {
     /// The rank that the tensor must have, if the selection was made for one.
     rank: Option<usize>,
-    /// By dimension; those that are not here are taken whole.
-    ranges: BTreeMap<usize, Vec<Range<usize>>>,
+    /// In order of dimension; those that are not here are taken whole. A model has a selection for
+    /// each of its tensors, and most of them name one dimension.
+    ranges: Vec<(usize, Vec<Range<usize>>)>,
 }
 
 impl Selection {
@@ -67,7 +67,17 @@ impl Selection {
     /// It takes the place of what was given for the dimension before.
     #[must_use]
     pub fn with_ranges(mut self, dim: usize, ranges: Vec<Range<usize>>) -> Self {
-        self.ranges.insert(dim, ranges);
+        match self.position(dim) {
+            Ok(at) => {
+                if let Some((_, old)) = self.ranges.get_mut(at) {
+                    *old = ranges;
+                }
+            }
+            Err(at) => {
+                self.ranges.reserve_exact(1);
+                self.ranges.insert(at, (dim, ranges));
+            }
+        }
         self
     }
 
@@ -107,7 +117,7 @@ impl Selection {
         let mut lists = Vec::with_capacity(shape.len());
         let mut selected = Vec::with_capacity(shape.len());
         for (dim, len) in shape.iter().enumerate() {
-            let list = match self.ranges.get(&dim) {
+            let list = match self.ranges_of(dim) {
                 None => join_touching(slice::from_ref(&(0..*len))),
                 Some(ranges) => {
                     target.check_ranges(dim, *len, ranges)?;
@@ -132,6 +142,17 @@ impl Selection {
             None => Ok(runs),
             Some(range) => Err(target.partial_byte(dim, range)),
         }
+    }
+
+    /// Where the ranges of a dimension are, or would be.
+    fn position(&self, dim: usize) -> Result<usize, usize> {
+        self.ranges.binary_search_by_key(&dim, |(dim, _)| *dim)
+    }
+
+    /// The ranges of a dimension that is not taken whole.
+    fn ranges_of(&self, dim: usize) -> Option<&[Range<usize>]> {
+        let (_, ranges) = self.ranges.get(self.position(dim).ok()?)?;
+        Some(ranges)
     }
 }
 
@@ -192,7 +213,7 @@ impl Target<'_> {
 
     fn check_rank(&self, selection: &Selection) -> Result<()> {
         let rank = self.shape.len();
-        let named = selection.ranges.keys().next_back().map_or(0, |dim| dim.saturating_add(1));
+        let named = selection.ranges.last().map_or(0, |(dim, _)| dim.saturating_add(1));
         if named <= rank && selection.rank.is_none_or(|asked| asked == rank) {
             return Ok(());
         }
