@@ -5,5 +5,5 @@ mod race;
 mod touch;
 
 pub use data::{deepseek, llama};
-pub use race::{Contestant, race};
+pub use race::{Contestant, median, race};
 pub use touch::{pretouch, warm};
