@@ -6,6 +6,7 @@
 //! it, and a test compares with listing every element.
 #![deny(clippy::indexing_slicing)]
 
+use std::iter;
 use std::ops::Range;
 
 /// The bytes that a selection takes, as runs relative to the start of the tensor.
@@ -112,6 +113,11 @@ impl ByteRuns {
 }
 
 impl Dimension {
+    /// One index, so that there is a dimension where a tensor has none.
+    pub(crate) fn one() -> Self {
+        Self { ranges: iter::once(0..1).collect(), stride: 0 }
+    }
+
     /// The number of indices taken.
     pub(crate) fn len(&self) -> usize {
         self.ranges.iter().map(Range::len).sum()

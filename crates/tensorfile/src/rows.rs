@@ -1,7 +1,6 @@
 //! The runs of a selection as evenly spaced rows: a plan of reads without a list of every run.
 #![deny(clippy::indexing_slicing)]
 
-use std::iter;
 use std::ops::Range;
 
 use crate::byte_runs::{ByteRuns, Dimension};
@@ -36,31 +35,22 @@ impl ByteRuns {
     pub fn rows(&self) -> impl Iterator<Item = Rows> {
         let (outer, inner, bits) = self.parts();
         let mut outer = folded(outer);
-        let rows = outer.pop();
-        let first: usize = outer.iter().chain(&rows).map(|dim| dim.first() * dim.stride).sum();
-        let groups =
+        let rows = outer.pop().unwrap_or_else(Dimension::one);
+        let first: usize = outer.iter().chain([&rows]).map(|dim| dim.first() * dim.stride).sum();
+        let groups: usize =
             if inner.ranges.is_empty() { 0 } else { outer.iter().map(Dimension::len).product() };
-        let row_ranges =
-            rows.as_ref().map_or_else(|| iter::once(0..1).collect(), |dim| dim.ranges.clone());
-        let row_stride = rows.as_ref().map_or(0, |dim| dim.stride);
-        let inner = inner.clone();
-        (0..groups).flat_map(move |group| {
-            let group_start = nth_start(&outer, group);
-            let (row_ranges, inner) = (row_ranges.clone(), inner.clone());
-            row_ranges.into_iter().map(move |range| {
-                // Single ends may lie within a byte of a packed dtype; counted from the first
-                // element taken they do not, which `lower` has checked.
-                let start = group_start + range.start * row_stride;
-                let at = |index: usize| (start + index * inner.stride) * bits / 8;
-                debug_assert!(
-                    (start.abs_diff(first) * bits) % 8 == 0,
-                    "rows are whole bytes apart"
-                );
-                Rows {
-                    runs: inner.ranges.iter().map(|run| at(run.start)..at(run.end)).collect(),
-                    stride: row_stride * bits / 8,
-                    count: range.len(),
-                }
+        let in_group = rows.ranges.len();
+        (0..groups * in_group).filter_map(move |i| {
+            let range = rows.ranges.get(i % in_group)?;
+            // Single ends may lie within a byte of a packed dtype; counted from the first element
+            // taken they do not, which `lower` has checked.
+            let start = nth_start(&outer, i / in_group) + range.start * rows.stride;
+            let at = |index: usize| (start + index * inner.stride) * bits / 8;
+            debug_assert!((start.abs_diff(first) * bits) % 8 == 0, "rows are whole bytes apart");
+            Some(Rows {
+                runs: inner.ranges.iter().map(|run| at(run.start)..at(run.end)).collect(),
+                stride: rows.stride * bits / 8,
+                count: range.len(),
             })
         })
     }
