@@ -268,7 +268,7 @@ impl ModelDir {
         let shapes: Vec<TensorShape<'_>> = tensors
             .map(|info| TensorShape { name: info.name(), dtype: info.dtype(), shape: info.shape() })
             .collect();
-        let cut = partition.cut(topology, quantization.as_ref(), &shapes)?;
+        let cut = partition.cut_sorted(topology, quantization.as_ref(), &shapes)?;
         LoadPlan::for_rank(&self.index, cut)
     }
 

@@ -6,6 +6,7 @@ mod cutter;
 mod for_config;
 mod from_hf;
 mod interval;
+mod kinds;
 mod layout;
 mod locate;
 mod misfit;

@@ -6,6 +6,7 @@ use tensorfile::Selection;
 
 use super::Partition;
 use super::cutter::Cutter;
+use super::kinds::Kinds;
 use super::locate::Scheme;
 use super::rules::{Decided, Matcher};
 use super::siblings::{Siblings, TensorShape};
@@ -70,9 +71,20 @@ impl Partition {
         quantization: Option<&Quantization>,
         tensors: &[TensorShape<'_>],
     ) -> Result<Cut> {
-        if !tensors.is_sorted_by_key(|tensor| tensor.name) {
-            return self.cut_unsorted(topology, quantization, tensors);
+        if tensors.is_sorted_by_key(|tensor| tensor.name) {
+            self.cut_sorted(topology, quantization, tensors)
+        } else {
+            self.cut_unsorted(topology, quantization, tensors)
         }
+    }
+
+    /// As [`cut`](Self::cut), of tensors in the order of their names.
+    pub(crate) fn cut_sorted(
+        &self,
+        topology: &Topology,
+        quantization: Option<&Quantization>,
+        tensors: &[TensorShape<'_>],
+    ) -> Result<Cut> {
         let (decided, matcher) = self.decide(tensors.iter().map(|tensor| tensor.name))?;
         let scheme = Scheme::new(quantization);
         let mut cutter = Cutter::new(self, topology, &scheme, Siblings(tensors), &decided)?;
@@ -97,7 +109,7 @@ impl Partition {
         let mut order: Vec<usize> = (0..tensors.len()).collect();
         order.sort_by_key(|i| tensors[*i].name);
         let sorted: Vec<TensorShape<'_>> = order.iter().map(|i| tensors[*i]).collect();
-        let Cut { parts, report } = self.cut(topology, quantization, &sorted)?;
+        let Cut { parts, report } = self.cut_sorted(topology, quantization, &sorted)?;
         let mut placed = vec![None; tensors.len()];
         for (i, part) in order.into_iter().zip(parts) {
             placed[i] = part;
@@ -117,24 +129,36 @@ impl Partition {
         names: impl Iterator<Item = &'n str>,
     ) -> Result<(Vec<Decided>, Matcher<'_>)> {
         let mut matcher = Matcher::new(&self.rules)?;
-        let mut segments = Vec::new();
+        let mut kinds = Kinds::default();
         let decided = names.map(|name| {
-            split_into(&mut segments, name);
-            matcher.decide(&segments)
+            if matcher.tells_numbers_apart() {
+                matcher.decide(name)
+            } else {
+                kinds.decide(name, |kind| matcher.decide(kind))
+            }
         });
-        Ok((decided.collect(), matcher))
+        let decided = decided.collect();
+        Ok((decided, matcher))
     }
 }
 
-/// Splits a name at its dots. Segments are too short for a search of many bytes at once to pay.
-fn split_into<'n>(segments: &mut Vec<&'n str>, name: &'n str) {
-    segments.clear();
-    let mut start = 0;
-    for (at, byte) in name.bytes().enumerate() {
-        if byte == b'.' {
-            segments.extend(name.get(start..at));
-            start = at + 1;
-        }
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::Partition;
+
+    #[test]
+    fn rules_may_be_about_some_numbers() {
+        let layers = |rules| {
+            let partition: Partition = serde_json::from_value(json!({ "rules": rules })).unwrap();
+            let names = ["h.0.w", "h.1.w", "h.12.w"];
+            let (decided, _) = partition.decide(names.into_iter()).unwrap();
+            decided.iter().map(|decided| (decided.tp, decided.layer)).collect::<Vec<_>>()
+        };
+        let any = json!([{"match": "h.{l}.w", "tp": "row"}]);
+        assert_eq!(layers(any), [(Some(0), Some(0)), (Some(0), Some(1)), (Some(0), Some(12))]);
+        let some = json!([{"match": "h.1*.w", "tp": "row"}]);
+        assert_eq!(layers(some), [(None, Some(0)), (Some(0), Some(1)), (Some(0), Some(12))]);
     }
-    segments.extend(name.get(start..));
 }

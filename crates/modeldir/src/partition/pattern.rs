@@ -85,6 +85,15 @@ impl Pattern {
         self.segments.contains(&Segment::Expert)
     }
 
+    /// Whether the pattern matches some numbers and not others.
+    pub(super) fn tells_numbers_apart(&self) -> bool {
+        let tells = |segment: &Segment| match segment {
+            Segment::One(globs) => globs.iter().any(Glob::tells_numbers_apart),
+            Segment::AnyNumber | Segment::Layer | Segment::Expert => false,
+        };
+        self.segments.iter().any(tells)
+    }
+
     /// The numbers in a name, given by its segments, if the pattern matches.
     ///
     /// Takes time in proportion to the segments of both.
@@ -168,6 +177,12 @@ impl Segment {
 impl Glob {
     fn literal(&self) -> Option<&str> {
         if let [only] = &self.0[..] { Some(only) } else { None }
+    }
+
+    /// Whether it takes some numbers and not others: it has digits and nothing else.
+    fn tells_numbers_apart(&self) -> bool {
+        let mut bytes = self.0.iter().flat_map(|piece| piece.bytes()).peekable();
+        bytes.peek().is_some() && bytes.all(|byte| byte.is_ascii_digit())
     }
 
     fn takes(&self, text: &str) -> bool {
@@ -282,6 +297,16 @@ mod tests {
         let text = "**.a.".repeat(50) + "b";
         let name = "a.".repeat(5000) + "c";
         assert!(!pattern(&text).matches(&name));
+    }
+
+    #[test]
+    fn digits_tell_numbers_apart() {
+        for text in ["h.0.w", "h.(a|1).w", "h.1*", "h.*2", "h.1*2*3"] {
+            assert!(pattern(text).tells_numbers_apart(), "{text}");
+        }
+        for text in ["h.*.w", "**.{l}.{e}", "w1", "a*1", "(proj|)", "1-2"] {
+            assert!(!pattern(text).tells_numbers_apart(), "{text}");
+        }
     }
 
     #[test]

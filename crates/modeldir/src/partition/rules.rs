@@ -110,7 +110,7 @@ impl Rule {
 }
 
 /// The rules that decide about one tensor, by their positions.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Decided {
     pub(super) tp: Option<usize>,
     pub(super) ep: Option<usize>,
@@ -132,6 +132,7 @@ pub(super) struct Matcher<'a> {
     /// Rules that have to be tried for each name.
     anywhere: Vec<usize>,
     used: Vec<bool>,
+    tells_numbers_apart: bool,
     // Kept between names, to allocate once.
     candidates: Vec<usize>,
 }
@@ -154,11 +155,18 @@ impl<'a> Matcher<'a> {
             }
         }
         let used = vec![false; rules.len()];
-        Ok(Self { rules, by_segment, anywhere, used, candidates: Vec::new() })
+        let tells_numbers_apart = rules.iter().any(|rule| rule.pattern.tells_numbers_apart());
+        Ok(Self { rules, by_segment, anywhere, used, tells_numbers_apart, candidates: Vec::new() })
     }
 
-    /// The rules that decide about a tensor, given the segments of its name.
-    pub(super) fn decide(&mut self, name: &[&str]) -> Decided {
+    /// Whether a rule is about some numbers and not about others.
+    pub(super) fn tells_numbers_apart(&self) -> bool {
+        self.tells_numbers_apart
+    }
+
+    /// The rules that decide about a tensor of this name.
+    pub(super) fn decide(&mut self, name: &str) -> Decided {
+        let name = &name.split('.').collect::<Vec<_>>()[..];
         self.candidates.clear();
         self.candidates.extend(&self.anywhere);
         for (segment, rules) in name.iter().rev().zip(&self.by_segment) {

@@ -1,0 +1,130 @@
+//! Names that differ in nothing but numbers: what rules decide about one, they decide about all.
+
+use std::collections::HashMap;
+
+use super::pattern::number;
+use super::rules::Decided;
+
+/// What numbers of a name are written as in its kind. Names with more numbers have none.
+const DIGITS: [char; 8] = ['0', '1', '2', '3', '4', '5', '6', '7'];
+
+/// What was decided about the names of each kind.
+///
+/// A kind is written as a name in which the numbers are counted: `layers.3.experts.17.up` is of the
+/// kind `layers.0.experts.1.up`. So a number that is found in a kind tells which number of the name
+/// it is. Large models have many names of few kinds.
+#[derive(Debug, Default)]
+pub(super) struct Kinds {
+    decided: HashMap<String, Decided>,
+    // The kind and the numbers of the name at hand, kept to allocate once.
+    kind: String,
+    numbers: Vec<usize>,
+}
+
+impl Kinds {
+    /// What rules decide about a name, given a way to ask them that does not tell numbers apart.
+    pub(super) fn decide(&mut self, name: &str, ask: impl FnOnce(&str) -> Decided) -> Decided {
+        self.read(name);
+        if self.numbers.len() > DIGITS.len() {
+            return ask(name);
+        }
+        let decided = self.decided.get(&self.kind).copied().unwrap_or_else(|| {
+            let decided = ask(&self.kind);
+            self.decided.insert(self.kind.clone(), decided);
+            decided
+        });
+        let number = |counted: Option<usize>| self.numbers.get(counted?).copied();
+        Decided { layer: number(decided.layer), expert: number(decided.expert), ..decided }
+    }
+
+    /// Tells the kind and the numbers of a name.
+    fn read(&mut self, name: &str) {
+        self.kind.clear();
+        self.numbers.clear();
+        let bytes = name.as_bytes();
+        let (mut copied, mut at) = (0, 0);
+        while let Some(skipped) = bytes[at..].iter().position(u8::is_ascii_digit) {
+            let start = at + skipped;
+            at = start + bytes[start..].iter().take_while(|byte| **byte != b'.').count();
+            let begins_segment = start == 0 || bytes[start - 1] == b'.';
+            let Some(number) = number(&name[start..at]).filter(|_| begins_segment) else {
+                continue;
+            };
+            self.kind.push_str(&name[copied..start]);
+            self.kind.extend(DIGITS.get(self.numbers.len()));
+            self.numbers.push(number);
+            copied = at;
+        }
+        self.kind.push_str(&name[copied..]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::Kinds;
+    use crate::partition::rules::{Matcher, Rule};
+
+    const PATTERNS: [&str; 10] = [
+        "**",
+        "**.{e}",
+        "{l}.**",
+        "*.{l}.a.{e}.*",
+        "**.{l}.**.{e}.**",
+        "**.{e}.(a|h).{l}.**",
+        "**.a*.{e}",
+        "**.h.*.**",
+        "layers.{l}.**.ab",
+        "*.*.(layers|a|)",
+    ];
+
+    fn rules(patterns: &[&str]) -> Vec<Rule> {
+        patterns.iter().map(|pattern| Rule::new(pattern.parse().unwrap())).collect()
+    }
+
+    #[test]
+    fn kinds_count_the_numbers_of_a_name() {
+        let mut kinds = Kinds::default();
+        for (name, kind, numbers) in [
+            ("", "", &[][..]),
+            ("w", "w", &[]),
+            ("h.12.w", "h.0.w", &[12]),
+            ("layers.3.experts.017.up", "layers.0.experts.1.up", &[3, 17]),
+            ("7", "0", &[7]),
+            ("a..9.", "a..0.", &[9]),
+            ("a1.2b.3", "a1.2b.0", &[3]),
+            ("é1.1.2é", "é1.0.2é", &[1]),
+            ("h.99999999.x1", "h.99999999.x1", &[]),
+        ] {
+            kinds.read(name);
+            assert_eq!((&kinds.kind[..], &kinds.numbers[..]), (kind, numbers), "{name:?}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn rules_decide_about_a_kind_as_about_each_of_its_names(
+            patterns in prop::sample::subsequence(PATTERNS.to_vec(), 1..5).prop_shuffle(),
+            names in prop::collection::vec(
+                prop::collection::vec(
+                    prop::sample::select(vec!["a", "h", "layers", "ab", "0", "1", "7", "31", "9999999"]), 1..12),
+                1..20),
+        ) {
+            let rules = rules(&patterns);
+            prop_assert!(!Matcher::new(&rules).unwrap().tells_numbers_apart());
+            let (mut plain, mut of_kinds) = (Matcher::new(&rules).unwrap(), Matcher::new(&rules).unwrap());
+            let mut kinds = Kinds::default();
+            for name in names {
+                let name = name.join(".");
+                let decided = kinds.decide(&name, |kind| of_kinds.decide(kind));
+                prop_assert_eq!(decided, plain.decide(&name), "{}", name);
+            }
+            for rule in 0..rules.len() {
+                prop_assert_eq!(of_kinds.has_used(rule), plain.has_used(rule));
+            }
+        }
+    }
+}
