@@ -1,9 +1,10 @@
 //! Where the bytes of a plan go in memory, and which reads bring them there; pure.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use serde::Serialize;
-use tensorfile::ByteRuns;
+use tensorfile::{ByteRuns, Rows};
 
 /// Longest read of a plan: long enough for full device speed, short enough to share out.
 pub(crate) const MAX_REQUEST_BYTES: u64 = 8 << 20;
@@ -31,8 +32,8 @@ pub struct Request {
     pub file_range: Range<u64>,
     /// Where the bytes go in the memory that the tensors of this shard share.
     pub memory_offset: u64,
-    /// What is wanted of the bytes, if not all.
-    pub rows: Option<RowCut>,
+    /// What is wanted of the bytes, if not all. Requests for one tensor share it.
+    pub rows: Option<Arc<RowCut>>,
 }
 
 /// Parts of evenly spaced rows.
@@ -63,12 +64,13 @@ impl Request {
     /// Bytes of memory that the request fills.
     #[must_use]
     pub fn memory_len(&self) -> u64 {
-        self.rows.as_ref().map_or_else(|| self.byte_len(), RowCut::memory_len)
+        self.rows.as_ref().map_or_else(|| self.byte_len(), |rows| rows.memory_len())
     }
 
     /// Whether the read may go on at `at`: file and memory follow, and no boundary lies between.
-    fn grows_from(&self, at: u64, memory_offset: u64) -> bool {
-        self.rows.is_none()
+    fn grows_from(&self, shard: usize, at: u64, memory_offset: u64) -> bool {
+        self.shard == shard
+            && self.rows.is_none()
             && self.file_range.end == at
             && self.memory_offset.saturating_add(self.byte_len()) == memory_offset
             && at % MAX_REQUEST_BYTES != 0
@@ -92,13 +94,15 @@ fn row_len(runs: &[Range<u64>]) -> u64 {
 #[derive(Debug)]
 pub(crate) struct ShardLayout {
     shard: usize,
+    /// Those of earlier shards, then those of this one.
     requests: Vec<Request>,
     memory_len: u64,
 }
 
 impl ShardLayout {
-    pub(crate) const fn new(shard: usize) -> Self {
-        Self { shard, requests: Vec::new(), memory_len: 0 }
+    /// Lays out a shard whose requests follow these.
+    pub(crate) const fn new(shard: usize, requests: Vec<Request>) -> Self {
+        Self { shard, requests, memory_len: 0 }
     }
 
     /// Places a part that starts after all earlier ones in the file; returns its memory range.
@@ -108,8 +112,11 @@ impl ShardLayout {
     /// in memory is moved to an aligned place and gets a read of its own.
     pub(crate) fn place(&mut self, file_range: Range<u64>, align: u64) -> Range<u64> {
         let byte_len = file_range.end.saturating_sub(file_range.start);
-        let follows =
-            |last: &Request| last.rows.is_none() && last.file_range.end == file_range.start;
+        let follows = |last: &Request| {
+            last.shard == self.shard
+                && last.rows.is_none()
+                && last.file_range.end == file_range.start
+        };
         let follows = self.requests.last().is_some_and(follows);
         let start = if follows && self.memory_len % align.max(1) == 0 {
             self.memory_len
@@ -142,9 +149,7 @@ impl ShardLayout {
         let start = self.memory_len.next_multiple_of(LINE);
         let mut memory_offset = start;
         for rows in runs.rows() {
-            let cut: Vec<Range<u64>> =
-                rows.runs.iter().map(|run| in_file(file_start, run)).collect();
-            self.push_rows(&cut, rows.stride as u64, rows.count as u64, &mut memory_offset);
+            self.push_rows(file_start, &rows, &mut memory_offset);
         }
         if memory_offset > start {
             self.memory_len = memory_offset;
@@ -152,38 +157,44 @@ impl ShardLayout {
         start..memory_offset
     }
 
-    /// Adds requests for runs that repeat `count` times, `stride` bytes apart.
-    fn push_rows(&mut self, runs: &[Range<u64>], stride: u64, count: u64, memory_offset: &mut u64) {
-        let row_len = row_len(runs);
-        let gap = stride.saturating_sub(row_len) / (runs.len() as u64).max(1);
+    /// Adds requests for evenly spaced rows of a tensor that starts at `file_start`.
+    fn push_rows(&mut self, file_start: u64, rows: &Rows, memory_offset: &mut u64) {
+        let (stride, count, row_len) =
+            (rows.stride as u64, rows.count as u64, rows.row_len() as u64);
+        let gap = stride.saturating_sub(row_len) / (rows.runs.len() as u64).max(1);
         let is_block = gap <= MAX_GAP_BYTES;
         let bytes_per_row = if is_block { stride } else { row_len };
-        let rows_per_request = (MAX_BLOCK_BYTES / bytes_per_row.max(1)).max(1);
-        let first = runs.iter().map(|run| run.start).min().unwrap_or(0);
-        let end = runs.iter().map(|run| run.end).max().unwrap_or(0);
+        let rows_per_request = (MAX_BLOCK_BYTES / bytes_per_row.max(1)).clamp(1, count.max(1));
+        let first = rows.runs.iter().map(|run| run.start).min().unwrap_or(0);
+        let end = rows.runs.iter().map(|run| run.end).max().unwrap_or(0);
+        let runs: Vec<_> = rows.runs.iter().map(|run| in_row(first, run)).collect();
+        let cut = |count| Arc::new(RowCut { stride, count, runs: runs.clone(), is_block });
+        let full = cut(rows_per_request);
         let mut row = 0;
         while row < count {
-            let rows = rows_per_request.min(count - row);
-            let skip = stride.saturating_mul(row);
-            if rows == 1 {
-                for run in runs {
-                    self.push(run.start + skip..run.end + skip, *memory_offset);
-                    *memory_offset += run.end - run.start;
+            let num_rows = rows_per_request.min(count - row);
+            let row_start = file_start + stride.saturating_mul(row);
+            if num_rows == 1 {
+                for run in &rows.runs {
+                    self.push(in_file(row_start, run), *memory_offset);
+                    *memory_offset += run.len() as u64;
                 }
             } else {
-                let file_range = first + skip..end + skip + stride.saturating_mul(rows - 1);
-                let runs = runs.iter().map(|run| run.start - first..run.end - first).collect();
-                let (shard, memory_offset_now) = (self.shard, *memory_offset);
-                let rows_cut = RowCut { stride, count: rows, runs, is_block };
-                *memory_offset += rows_cut.memory_len();
-                let (memory_offset, rows) = (memory_offset_now, Some(rows_cut));
-                self.requests.push(Request { shard, file_range, memory_offset, rows });
+                let Range { start, end } = in_file(row_start, &(first..end));
+                let is_full = num_rows == rows_per_request;
+                self.requests.push(Request {
+                    shard: self.shard,
+                    file_range: start..end + stride.saturating_mul(num_rows - 1),
+                    memory_offset: *memory_offset,
+                    rows: Some(if is_full { Arc::clone(&full) } else { cut(num_rows) }),
+                });
+                *memory_offset += row_len.saturating_mul(num_rows);
             }
-            row += rows;
+            row += num_rows;
         }
     }
 
-    /// The reads, and the bytes of memory they fill.
+    /// The reads, and the bytes of memory that those of this shard fill.
     pub(crate) fn finish(self) -> (Vec<Request>, u64) {
         (self.requests, self.memory_len)
     }
@@ -207,10 +218,12 @@ impl ShardLayout {
         while at < file_range.end {
             let boundary = (at / MAX_REQUEST_BYTES + 1).saturating_mul(MAX_REQUEST_BYTES);
             let end = boundary.min(file_range.end);
+            let shard = self.shard;
             match self.requests.last_mut() {
-                Some(last) if last.grows_from(at, memory_offset) => last.file_range.end = end,
+                Some(last) if last.grows_from(shard, at, memory_offset) => {
+                    last.file_range.end = end;
+                }
                 _ => {
-                    let shard = self.shard;
                     let (file_range, rows) = (at..end, None);
                     self.requests.push(Request { shard, file_range, memory_offset, rows });
                 }
@@ -226,9 +239,15 @@ fn in_file(file_start: u64, run: &Range<usize>) -> Range<u64> {
     file_start + run.start as u64..file_start + run.end as u64
 }
 
+/// Where bytes of a row lie from the first of it that is wanted on.
+fn in_row(first: usize, run: &Range<usize>) -> Range<u64> {
+    (run.start - first) as u64..(run.end - first) as u64
+}
+
 #[cfg(test)]
 mod tests {
     use std::ops::Range;
+    use std::sync::Arc;
 
     use tensorfile::{Header, HeaderOptions, Selection};
 
@@ -236,7 +255,7 @@ mod tests {
 
     /// Lays out parts given as (start, end, align); returns memory ranges and reads.
     fn lay_out(parts: &[(u64, u64, u64)]) -> (Vec<Range<u64>>, Vec<Request>, u64) {
-        let mut layout = ShardLayout::new(3);
+        let mut layout = ShardLayout::new(3, Vec::new());
         let places = parts.iter().map(|&(s, e, a)| layout.place(s..e, a)).collect();
         let (requests, memory_len) = layout.finish();
         (places, requests, memory_len)
@@ -260,14 +279,14 @@ mod tests {
         let header = Header::from_bytes("m".as_ref(), &file, &HeaderOptions::default()).unwrap();
         let selection = Selection::all().with_ranges(1, columns);
         let runs = selection.lower("m".as_ref(), header.get("w").unwrap()).unwrap();
-        let mut layout = ShardLayout::new(3);
+        let mut layout = ShardLayout::new(3, Vec::new());
         let memory = layout.place_runs(64, &runs, 1);
         assert_eq!(memory, 0..runs.byte_len() as u64);
         layout.finish()
     }
 
     fn block(file_range: Range<u64>, memory_offset: u64, rows: RowCut) -> Request {
-        Request { shard: 3, file_range, memory_offset, rows: Some(rows) }
+        Request { shard: 3, file_range, memory_offset, rows: Some(Arc::new(rows)) }
     }
 
     #[test]
@@ -294,6 +313,8 @@ mod tests {
             lay_out_columns([100, 30_000], std::iter::once(0..20_000).collect());
         let rows: Vec<u64> = requests.iter().map(|r| r.rows.as_ref().unwrap().count).collect();
         assert_eq!(rows, [34, 34, 32]);
+        let [a, b, ..] = &requests[..] else { panic!("three requests") };
+        assert!(Arc::ptr_eq(a.rows.as_ref().unwrap(), b.rows.as_ref().unwrap()));
         assert_eq!(memory_len, 2_000_000);
     }
 
@@ -317,6 +338,20 @@ mod tests {
         let (places, requests, _) = lay_out(&[(64, 68, 4), (200, 208, 4)]);
         assert_eq!(places, [0..4, 8..16]);
         assert_eq!(requests, [request(64..68, 0), request(200..208, 8)]);
+    }
+
+    #[test]
+    fn a_read_ends_with_its_shard() {
+        // What the second shard begins with lies where the first one ended, in file and memory.
+        let mut first = ShardLayout::new(3, Vec::new());
+        first.place(0..64, 1);
+        let (requests, _) = first.finish();
+        let mut second = ShardLayout::new(4, requests);
+        second.place(64..64, 1);
+        second.place(64..68, 1);
+        let (requests, memory_len) = second.finish();
+        let next = Request { shard: 4, ..request(64..68, 0) };
+        assert_eq!((requests, memory_len), (vec![request(0..64, 0), next], 4));
     }
 
     #[test]

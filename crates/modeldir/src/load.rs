@@ -136,7 +136,7 @@ fn jobs<'p>(plan: &'p LoadPlan, regions: &'p mut [BufferMut]) -> Vec<Job<'p>> {
             let (destination, tail) = tail.split_at_mut(index_in(request.memory_len()));
             rest_offset = request.memory_offset + request.memory_len();
             rest = tail;
-            let (file_range, rows) = (request.file_range.clone(), request.rows.as_ref());
+            let (file_range, rows) = (request.file_range.clone(), request.rows.as_deref());
             let number = jobs.len();
             jobs.push(Job { number, shard, file_range, rows, destination });
         }

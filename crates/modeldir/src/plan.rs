@@ -1,10 +1,12 @@
 //! What to load: the chosen tensors, where they go in memory, and the reads that bring them; pure.
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
+mod lowering;
+
 use std::collections::BTreeSet;
 use std::fmt;
+use std::mem;
 use std::ops::Range;
-use std::path::Path;
 use std::sync::Arc;
 
 use serde::ser::SerializeStruct;
@@ -13,10 +15,11 @@ use tensorfile::{ByteRuns, PathText, Selection};
 use tracing::debug_span;
 use tracing::field::Empty;
 
-use crate::index::{Index, IndexedTensor, Shard};
+use crate::index::{Index, IndexedTensor};
 use crate::layout::{Request, ShardLayout};
 use crate::partition::{Cut, PartitionReport};
 use crate::{Error, Result};
+use lowering::Lowering;
 
 /// A list of reads, and the tensors they bring.
 ///
@@ -62,48 +65,47 @@ impl PlannedTensor {
     }
 }
 
-/// A tensor to plan: its position in the index, and what is wanted of it if not all.
-type Wanted = (usize, Option<Arc<ByteRuns>>);
-
 impl LoadPlan {
-    /// Plans all of these tensors, given by their positions in the index.
+    /// Plans all of these tensors, given by their positions in the index, in order.
     pub(crate) fn new(index: Arc<Index>, tensors: impl IntoIterator<Item = usize>) -> Self {
         Self::of_parts(index, tensors.into_iter().map(|tensor| (tensor, None)))
     }
 
     /// Plans the parts that a rank takes, given in the order of the index.
     pub(crate) fn for_rank(index: &Arc<Index>, cut: Cut) -> Result<Self> {
-        let mut parts = Vec::with_capacity(cut.parts.len());
-        for (i, (tensor, part)) in index.iter().zip(&cut.parts).enumerate() {
-            if let Some(selection) = part {
-                parts.push((i, lower(index, tensor, selection)?));
-            }
-        }
-        let plan = Self::of_parts(Arc::clone(index), parts);
+        let parts = cut.parts.iter().enumerate();
+        let plan =
+            Self::of_selections(index, parts.filter_map(|(i, part)| Some((i, part.as_ref()?))))?;
         Ok(Self { partition_report: Some(Arc::new(cut.report)), ..plan })
     }
 
-    /// Plans these parts of tensors.
-    fn of_parts(index: Arc<Index>, tensors: impl IntoIterator<Item = Wanted>) -> Self {
-        let mut by_shard: Vec<Vec<Wanted>> = vec![Vec::new(); index.shards.len()];
-        for (i, runs) in tensors {
-            let shard = index.get(i).map(IndexedTensor::shard);
-            if let Some(in_shard) = shard.and_then(|shard| by_shard.get_mut(shard)) {
-                in_shard.push((i, runs));
-            }
-        }
+    /// Plans selections of tensors, in the order of the index.
+    fn of_selections<'s>(
+        index: &Arc<Index>,
+        selections: impl Iterator<Item = (usize, &'s Selection)>,
+    ) -> Result<Self> {
+        let mut lowering = Lowering::new(index);
+        let parts: Vec<_> = selections
+            .map(|(i, selection)| Ok((i, lowering.runs(i, selection)?)))
+            .collect::<Result<_>>()?;
+        Ok(Self::of_parts(Arc::clone(index), parts))
+    }
+
+    /// Plans these parts of tensors, in the order of the index.
+    fn of_parts(
+        index: Arc<Index>,
+        parts: impl IntoIterator<Item = (usize, Option<Arc<ByteRuns>>)>,
+    ) -> Self {
         let span = debug_span!("plan", tensors = Empty, bytes = Empty, requests = Empty).entered();
+        let planned = |(tensor, runs)| PlannedTensor { tensor, memory_range: 0..0, runs };
         let mut plan = Self {
-            index,
-            tensors: Vec::new(),
+            tensors: parts.into_iter().map(planned).collect(),
             requests: Vec::new(),
-            memory: Vec::new(),
+            memory: Vec::with_capacity(index.shards.len()),
             partition_report: None,
+            index,
         };
-        for (shard, in_shard) in by_shard.into_iter().enumerate() {
-            plan.add_shard(shard, in_shard);
-        }
-        plan.tensors.sort_unstable_by_key(|planned| planned.tensor);
+        plan.lay_out();
         span.record("tensors", plan.len());
         span.record("bytes", plan.bytes_selected());
         span.record("requests", plan.requests.len());
@@ -142,13 +144,12 @@ impl LoadPlan {
     ///
     /// [`Error::File`] for a selection that does not fit its tensor.
     pub fn select(&self, choose: impl Fn(IndexedTensor<'_>) -> Option<Selection>) -> Result<Self> {
-        let mut parts = Vec::with_capacity(self.tensors.len());
-        for (planned, tensor) in self.tensors.iter().zip(self.tensors()) {
-            if let Some(selection) = choose(tensor) {
-                parts.push((planned.tensor, lower(&self.index, tensor, &selection)?));
-            }
-        }
-        Ok(Self::of_parts(Arc::clone(&self.index), parts))
+        let chosen: Vec<_> = self
+            .tensors
+            .iter()
+            .filter_map(|planned| Some((planned.tensor, choose(self.index.get(planned.tensor)?)?)))
+            .collect();
+        Self::of_selections(&self.index, chosen.iter().map(|(i, selection)| (*i, selection)))
     }
 
     /// Keeps the tensors with these names; an alias stands for its target.
@@ -243,23 +244,31 @@ impl LoadPlan {
         self.tensors.binary_search_by_key(&tensor, |planned| planned.tensor).is_ok()
     }
 
-    /// Lays out what is wanted of the next shard.
-    fn add_shard(&mut self, shard: usize, mut wanted: Vec<Wanted>) {
-        let start = |i: usize| self.index.get(i).map(|tensor| tensor.file_range().start);
-        wanted.sort_by_key(|(i, _)| (start(*i), *i));
-        let mut layout = ShardLayout::new(shard);
-        for (tensor, runs) in wanted {
-            let Some(indexed) = self.index.get(tensor) else { continue };
-            let (file_range, align) = (indexed.file_range(), indexed.dtype().align() as u64);
-            let memory_range = match &runs {
-                None => layout.place(file_range, align),
-                Some(runs) => layout.place_runs(file_range.start, runs, align),
-            };
-            self.tensors.push(PlannedTensor { tensor, memory_range, runs });
+    /// Finds a place in memory for each part, shard by shard and in file order.
+    fn lay_out(&mut self) {
+        let mut by_shard: Vec<Vec<(u64, usize)>> = vec![Vec::new(); self.index.shards.len()];
+        for (i, planned) in self.tensors.iter().enumerate() {
+            let Some(tensor) = self.index.get(planned.tensor) else { continue };
+            if let Some(in_shard) = by_shard.get_mut(tensor.shard()) {
+                in_shard.push((tensor.file_range().start, i));
+            }
         }
-        let (requests, memory_len) = layout.finish();
-        self.requests.extend(requests);
-        self.memory.push(memory_len);
+        for (shard, mut in_shard) in by_shard.into_iter().enumerate() {
+            in_shard.sort_unstable();
+            let mut layout = ShardLayout::new(shard, mem::take(&mut self.requests));
+            for (file_start, i) in in_shard {
+                let Some(planned) = self.tensors.get_mut(i) else { continue };
+                let Some(tensor) = self.index.get(planned.tensor) else { continue };
+                let align = tensor.dtype().align() as u64;
+                planned.memory_range = match &planned.runs {
+                    None => layout.place(tensor.file_range(), align),
+                    Some(runs) => layout.place_runs(file_start, runs, align),
+                };
+            }
+            let (requests, memory_len) = layout.finish();
+            self.requests = requests;
+            self.memory.push(memory_len);
+        }
     }
 
     /// What is read from each shard.
@@ -278,20 +287,6 @@ impl LoadPlan {
         }
         summaries
     }
-}
-
-/// The bytes that a selection takes of a tensor, or `None` for all of it.
-fn lower(
-    index: &Index,
-    tensor: IndexedTensor<'_>,
-    selection: &Selection,
-) -> Result<Option<Arc<ByteRuns>>> {
-    if selection.is_all() {
-        return Ok(None);
-    }
-    let shard = index.shards.get(tensor.shard()).map(Shard::path);
-    let path = index.root.join(shard.unwrap_or(Path::new("")));
-    Ok(Some(Arc::new(selection.lower(&path, tensor.info())?)))
 }
 
 /// What a plan takes from one shard.
