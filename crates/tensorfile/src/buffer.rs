@@ -1,7 +1,8 @@
 //! Bytes in memory that tensors share: owned, or mapped from a file.
 
 use std::fmt;
-use std::ops::Deref;
+use std::io;
+use std::ops::{Deref, Range};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -52,6 +53,40 @@ impl Buffer {
     pub(crate) fn from_file_map(map: Mmap) -> Self {
         let len = map.len();
         Self(Arc::new(Backing { memory: Memory::File(map), start: 0, len }))
+    }
+
+    /// The same memory, to be filled anew.
+    ///
+    /// # Errors
+    ///
+    /// Gives the buffer back if a clone of it lives, or if its bytes are those of a mapped file.
+    pub fn into_mut(self) -> std::result::Result<BufferMut, Self> {
+        match Arc::try_unwrap(self.0) {
+            Ok(backing) if matches!(backing.memory, Memory::File(_)) => {
+                Err(Self(Arc::new(backing)))
+            }
+            Ok(backing) => Ok(BufferMut(backing)),
+            Err(shared) => Err(Self(shared)),
+        }
+    }
+
+    /// Brings these bytes of a mapped file into memory, so that touching them reads nothing more.
+    ///
+    /// Bytes that are not there, because the file was shortened or its medium fails, are an error
+    /// here and not a signal. Owned bytes are in memory already. Blocks until all are read.
+    ///
+    /// # Errors
+    ///
+    /// What the operating system says, [`io::ErrorKind::Unsupported`] where it has no such call
+    /// (before Linux 5.14, other systems), and [`io::ErrorKind::InvalidInput`] for a range past
+    /// the end.
+    pub fn populate(&self, range: Range<usize>) -> io::Result<()> {
+        let inside = range.start <= range.end && range.end <= self.len();
+        match &self.0.memory {
+            _ if !inside => Err(io::ErrorKind::InvalidInput.into()),
+            Memory::File(map) if !range.is_empty() => populate(map, &range),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -206,6 +241,24 @@ fn ask_for_huge_pages(map: &MmapMut, start: usize, len: usize) {
 #[cfg(not(target_os = "linux"))]
 fn ask_for_huge_pages(_map: &MmapMut, _start: usize, _len: usize) {}
 
+#[cfg(target_os = "linux")]
+fn populate(map: &Mmap, range: &Range<usize>) -> io::Result<()> {
+    loop {
+        match map.advise_range(memmap2::Advice::PopulateRead, range.start, range.len()) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+                return Err(io::ErrorKind::Unsupported.into());
+            }
+            done => return done,
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn populate(_map: &Mmap, _range: &Range<usize>) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 #[cfg(test)]
 mod tests {
     use super::{ALIGN, Buffer, BufferMut, HUGE_PAGE, MAP_FROM, padding};
@@ -253,6 +306,25 @@ mod tests {
                 "{error}"
             );
         }
+    }
+
+    #[test]
+    fn memory_can_be_filled_anew_when_nobody_else_has_it() {
+        let buffer = with_len(MAP_FROM).freeze();
+        let shared = buffer.clone();
+        let buffer = buffer.into_mut().unwrap_err();
+        drop(shared);
+        let mut again = buffer.into_mut().unwrap();
+        again.as_mut_slice().fill(7);
+        assert_eq!(again.freeze()[..2], [7, 7]);
+    }
+
+    #[test]
+    fn owned_bytes_need_no_populating_and_ranges_are_checked() {
+        let buffer = with_len(10).freeze();
+        buffer.populate(0..10).unwrap();
+        let kind = |range| buffer.populate(range).unwrap_err().kind();
+        assert_eq!(kind(0..11), std::io::ErrorKind::InvalidInput);
     }
 
     #[test]

@@ -74,6 +74,19 @@ impl SourceFile {
         &self.file
     }
 
+    /// The same file, opened again for reads that pass by the page cache (`O_DIRECT`).
+    ///
+    /// Such reads need positions, lengths and addresses that are multiples of what the file system
+    /// says. `None` where there is no such thing: on systems other than Linux, on file systems that
+    /// refuse, and if the path leads to another file by now.
+    #[must_use]
+    pub fn reopen_direct(&self) -> Option<File> {
+        let file = open_direct(&self.path)?;
+        let opened = Identity::of(&file.metadata().ok()?);
+        let same = (opened.device, opened.inode) == (self.identity.device, self.identity.inode);
+        same.then_some(file)
+    }
+
     /// Fills `buf` with the bytes from `offset` on, as [`ReadAt::read_exact_at`], but with an error
     /// that names the file.
     ///
@@ -229,6 +242,20 @@ fn open_without_waiting(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
+#[cfg(target_os = "linux")]
+fn open_direct(path: &Path) -> Option<File> {
+    use rustix::fs::OFlags;
+    use std::os::unix::fs::OpenOptionsExt;
+    let flags = (OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::DIRECT).bits();
+    let flags = i32::try_from(flags).expect("the flags of open are those of an int");
+    OpenOptions::new().read(true).custom_flags(flags).open(path).ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open_direct(_path: &Path) -> Option<File> {
+    None
+}
+
 /// What is wrong with a path that could not be opened.
 fn why_not_opened(path: &Path, error: io::Error) -> Error {
     if error.kind() == io::ErrorKind::NotFound {
@@ -378,6 +405,22 @@ mod tests {
         fs::remove_file(&path).unwrap();
         fs::remove_file(&other).unwrap();
         source.check_unchanged().unwrap();
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn reopened_for_direct_reads_it_is_the_same_file_or_none() {
+        let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let path = sample(dir.path());
+        let source = SourceFile::open(&path).unwrap();
+        // Not every file system has direct reads.
+        if let Some(direct) = source.reopen_direct() {
+            assert_eq!(direct.metadata().unwrap().len(), 100);
+        }
+        fs::rename(&path, dir.path().join("moved")).unwrap();
+        assert!(source.reopen_direct().is_none());
+        sample(dir.path());
+        assert!(source.reopen_direct().is_none());
     }
 
     #[test]
