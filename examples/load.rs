@@ -32,7 +32,11 @@ fn main() -> ExitCode {
         let plan = model.plan();
         let bar = progress_bar(plan.bytes_read());
         let advance = |progress: Progress| bar.set_position(progress.bytes_done);
-        let options = LoadOptions { threads: args.threads, progress: Some(&advance) };
+        let options = LoadOptions {
+            threads: args.threads,
+            progress: Some(&advance),
+            ..LoadOptions::default()
+        };
         let store = plan.load(&options)?;
         bar.finish_and_clear();
 

@@ -104,7 +104,11 @@ fn progress_never_falls_and_its_last_call_alone_tells_all_bytes() {
             }
             calls.lock().unwrap().push(progress.bytes_done);
         };
-        let options = LoadOptions { threads: threads(count), progress: Some(&tell) };
+        let options = LoadOptions {
+            threads: threads(count),
+            progress: Some(&tell),
+            ..LoadOptions::default()
+        };
         assert_eq!(plan.load(&options).unwrap().stats().bytes_read, total);
         let calls = calls.into_inner().unwrap();
         assert!(calls.is_sorted(), "{count} threads: {calls:?}");

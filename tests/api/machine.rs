@@ -39,7 +39,8 @@ fn three_hundred_shards_load_with_sixty_four_open_files_whatever_the_threads() {
         for threads in [None, threads(128)] {
             let options = OpenOptions { threads, ..OpenOptions::default() };
             let plan = ModelDir::open_with(&folder, &options).unwrap().plan();
-            let store = plan.load(&LoadOptions { threads, progress: None }).unwrap();
+            let options = LoadOptions { threads, ..LoadOptions::default() };
+            let store = plan.load(&options).unwrap();
             assert_eq!(store.len(), 300);
             assert_eq!(store.get("t300").unwrap().bytes(), tensor("t300").data);
         }

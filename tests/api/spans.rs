@@ -94,11 +94,24 @@ fn spans_tell_what_was_opened_planned_and_loaded() {
     assert_eq!(load.number("threads"), store.stats().threads as u64);
     let seconds: f64 = load.fields.0["seconds"].parse().unwrap();
     assert!(seconds > 0.0 && seconds <= store.stats().elapsed.as_secs_f64(), "{seconds}");
+    let read_shards: Vec<_> = told.iter().filter(|told| told.name == "shard").collect();
+    assert!(read_shards.iter().all(|shard| shard.parent == Some("load")));
+    assert!(
+        read_shards.iter().any(|shard| shard.fields.0["path"].ends_with("-of-00004.safetensors"))
+    );
+    for span in [&[load][..], &read_shards].concat() {
+        assert!(span.fields.0["gib_s"].parse::<f64>().unwrap() > 0.0);
+        assert_eq!(span.number("gathered"), 0);
+    }
+    let sum = |field: &str| read_shards.iter().map(|shard| shard.number(field)).sum::<u64>();
+    assert_eq!(load.number("direct"), sum("direct"));
+    assert_eq!(load.number("buffered"), sum("buffered"));
+    assert_eq!(sum("direct") + sum("buffered"), plan.bytes_read());
     assert!([open, index, planned, load].iter().all(|told| told.level == Level::DEBUG));
 
     // One for each request, and nothing for each tensor.
     let requests: Vec<_> = told.iter().filter(|told| told.level == Level::TRACE).collect();
-    assert!(requests.iter().all(|told| (told.name, told.parent) == ("request", Some("load"))));
+    assert!(requests.iter().all(|told| (told.name, told.parent) == ("request", Some("shard"))));
     assert_eq!(requests.len(), plan.requests().len());
     let read: u64 = requests.iter().map(|told| told.number("end") - told.number("start")).sum();
     assert_eq!(read, plan.bytes_read());

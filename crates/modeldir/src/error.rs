@@ -231,6 +231,27 @@ pub enum Error {
     )]
     ScatteredMap { path: PathBuf, tensor: Box<str>, runs: usize },
 
+    /// Loading was ended by [`LoadOptions::cancel`](crate::LoadOptions::cancel).
+    #[error("{}: loading was cancelled", PathText(path))]
+    Cancelled { path: PathBuf },
+    /// The caller's memory for a tensor is not one place as long as the tensor; `found` has the
+    /// lengths of the places.
+    #[error(
+        "{}: tensor {}: expected one place of {needed} bytes to load it into, found {}",
+        PathText(path),
+        Quoted(tensor),
+        Lengths(found)
+    )]
+    Destination { path: PathBuf, tensor: Box<str>, needed: usize, found: Box<[usize]> },
+    /// A tensor does not fit into the memory that streaming may use.
+    #[error(
+        "{}: tensor {}: {needed} bytes are more than the {max} that may be in flight \
+         (StreamOptions::max_bytes_in_flight)",
+        PathText(path),
+        Quoted(tensor)
+    )]
+    TensorTooLarge { path: PathBuf, tensor: Box<str>, needed: u64, max: u64 },
+
     // -- What a rank takes.
     /// There are no built-in rules for this family of models.
     #[error(
@@ -345,6 +366,9 @@ impl Error {
             | Self::MetadataKey { path, .. }
             | Self::HeaderTooLarge { path, .. }
             | Self::ScatteredMap { path, .. }
+            | Self::Cancelled { path }
+            | Self::Destination { path, .. }
+            | Self::TensorTooLarge { path, .. }
             | Self::TensorNotFound { path, .. }
             | Self::NotPlanned { path, .. } => Some(path),
         }
@@ -361,6 +385,8 @@ impl Error {
             | Self::TensorNotFound { tensor, .. }
             | Self::NotPlanned { tensor, .. }
             | Self::ScatteredMap { tensor, .. }
+            | Self::Destination { tensor, .. }
+            | Self::TensorTooLarge { tensor, .. }
             | Self::Cut { tensor, .. }
             | Self::Number { tensor, .. } => Some(tensor),
             Self::UnevenExperts { tensor, .. }
@@ -439,6 +465,19 @@ impl fmt::Display for MissingCause {
             Self::Incomplete(part) => {
                 write!(f, " (download incomplete: {} is there)", PathText(part))
             }
+        }
+    }
+}
+
+/// Lengths of places, or that there are none.
+struct Lengths<'a>(&'a [usize]);
+
+impl fmt::Display for Lengths<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            [] => f.write_str("none"),
+            [len] => write!(f, "one of {len}"),
+            lens => write!(f, "{} of {lens:?}", lens.len()),
         }
     }
 }

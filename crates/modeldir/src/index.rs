@@ -192,10 +192,14 @@ impl Index {
 
     /// Opens a shard again, and makes sure that it is the file whose header was read.
     pub(crate) fn open_shard(&self, shard: usize) -> tensorfile::Result<SourceFile> {
-        let shard = &self.shards[shard];
-        let file = SourceFile::open(self.root.join(shard.path()))?;
-        file.check_same(shard.identity())?;
+        let file = SourceFile::open(self.shard_path(shard))?;
+        file.check_same(self.shards[shard].identity())?;
         Ok(file)
+    }
+
+    /// Where the file of a shard is.
+    pub(crate) fn shard_path(&self, shard: usize) -> PathBuf {
+        self.root.join(self.shards[shard].path())
     }
 
     /// Puts the name of the first tensor that a failed read was for into its error.

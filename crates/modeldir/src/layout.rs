@@ -6,17 +6,23 @@ use std::sync::Arc;
 use serde::Serialize;
 use tensorfile::{ByteRuns, Rows};
 
+use crate::index::IndexedTensor;
+
 /// Longest read of a plan: long enough for full device speed, short enough to share out.
 pub(crate) const MAX_REQUEST_BYTES: u64 = 8 << 20;
 
 /// Address and file offset agree modulo this where they can, so that whole pages can be moved.
 const PAGE: u64 = 4096;
 
+/// From this length on a part is worth a place that agrees with the file.
+const LONG: u64 = 16 * PAGE;
+
 /// Every tensor that cannot follow its neighbour starts on a multiple of this.
 const LINE: u64 = 64;
 
-/// Longest block of rows of which parts are copied: it stays in a processor's own cache.
-const MAX_BLOCK_BYTES: u64 = 1 << 20;
+/// Longest block of rows of which parts are copied: nearly as good for a disk as a longest read, and
+/// each worker has memory for one.
+const MAX_BLOCK_BYTES: u64 = 4 << 20;
 
 /// Bytes between two runs that are read along. A read of its own costs about as much as copying
 /// this many bytes, and a page of the cache or the disk is 4 KiB in any case.
@@ -79,7 +85,18 @@ impl Request {
 
 impl RowCut {
     fn memory_len(&self) -> u64 {
-        row_len(&self.runs).saturating_mul(self.count)
+        self.row_len().saturating_mul(self.count)
+    }
+
+    /// Bytes that are wanted of each row.
+    pub(crate) fn row_len(&self) -> u64 {
+        row_len(&self.runs)
+    }
+
+    /// Bytes from the first that is wanted to the last.
+    pub(crate) fn byte_len(&self) -> u64 {
+        let last_end = self.runs.iter().map(|run| run.end).max().unwrap_or(0);
+        self.stride.saturating_mul(self.count.saturating_sub(1)).saturating_add(last_end)
     }
 }
 
@@ -105,11 +122,26 @@ impl ShardLayout {
         Self { shard, requests, memory_len: 0 }
     }
 
+    /// Places what is wanted of a tensor that starts after all earlier ones in the file; returns its
+    /// memory range.
+    pub(crate) fn place_part(
+        &mut self,
+        tensor: IndexedTensor<'_>,
+        runs: Option<&ByteRuns>,
+    ) -> Range<u64> {
+        let (file_range, align) = (tensor.file_range(), tensor.dtype().align() as u64);
+        match runs {
+            None => self.place(file_range, align),
+            Some(runs) => self.place_runs(file_range.start, runs, align),
+        }
+    }
+
     /// Places a part that starts after all earlier ones in the file; returns its memory range.
     ///
     /// A part directly follows its neighbour where file and alignment allow it, so that one read
     /// serves both. Tensors are packed without padding in the file; one that would be misaligned
-    /// in memory is moved to an aligned place and gets a read of its own.
+    /// in memory is moved to an aligned place and gets a read of its own, and so is a long one that
+    /// a direct read could not bring straight to its place.
     pub(crate) fn place(&mut self, file_range: Range<u64>, align: u64) -> Range<u64> {
         let byte_len = file_range.end.saturating_sub(file_range.start);
         let follows = |last: &Request| {
@@ -118,7 +150,9 @@ impl ShardLayout {
                 && last.file_range.end == file_range.start
         };
         let follows = self.requests.last().is_some_and(follows);
-        let start = if follows && self.memory_len % align.max(1) == 0 {
+        let is_congruent = self.memory_len % PAGE == file_range.start % PAGE;
+        let suits = self.memory_len % align.max(1) == 0 && (is_congruent || byte_len < LONG);
+        let start = if follows && suits {
             self.memory_len
         } else {
             self.new_start(file_range.start, byte_len, align.max(1))
@@ -202,7 +236,7 @@ impl ShardLayout {
     /// The first free place that suits the file offset: congruent to it modulo a page for what is
     /// longer than a few pages, modulo a line for the rest, and aligned in any case.
     fn new_start(&self, file_start: u64, byte_len: u64, align: u64) -> u64 {
-        let modulus = if byte_len >= 16 * PAGE { PAGE } else { LINE };
+        let modulus = if byte_len >= LONG { PAGE } else { LINE };
         let wanted = file_start % modulus;
         if wanted % align != 0 {
             return self.memory_len.next_multiple_of(LINE);
@@ -308,14 +342,14 @@ mod tests {
     }
 
     #[test]
-    fn blocks_of_rows_are_cut_at_the_size_of_a_cache() {
+    fn blocks_of_rows_are_cut_at_their_longest() {
         let (requests, memory_len) =
-            lay_out_columns([100, 30_000], std::iter::once(0..20_000).collect());
+            lay_out_columns([100, 120_000], std::iter::once(0..110_000).collect());
         let rows: Vec<u64> = requests.iter().map(|r| r.rows.as_ref().unwrap().count).collect();
         assert_eq!(rows, [34, 34, 32]);
         let [a, b, ..] = &requests[..] else { panic!("three requests") };
         assert!(Arc::ptr_eq(a.rows.as_ref().unwrap(), b.rows.as_ref().unwrap()));
-        assert_eq!(memory_len, 2_000_000);
+        assert_eq!(memory_len, 11_000_000);
     }
 
     #[test]
@@ -358,6 +392,14 @@ mod tests {
     fn long_parts_keep_their_offset_within_a_page() {
         let (places, _, _) = lay_out(&[(1000, 1000 + (1 << 20), 8)]);
         assert_eq!(places[0].start, 1000);
+    }
+
+    #[test]
+    fn a_long_part_leaves_a_short_neighbour_to_keep_its_offset_within_a_page() {
+        let (places, requests, _) = lay_out(&[(1000, 1008, 8), (1008, 1008 + (1 << 20), 8)]);
+        assert_eq!(places[0], 40..48);
+        assert_eq!(places[1].start, 1008);
+        assert_eq!(requests.len(), 2);
     }
 
     #[test]

@@ -1,13 +1,30 @@
 //! Runs a plan: every byte of its tensors is read and owned when this returns.
 
+mod budget;
+mod cancel;
+mod crew;
+mod direct;
 mod files;
+mod gather;
+mod into;
+mod job;
+mod memory;
+mod options;
 mod progress;
 mod queue;
+mod reader;
+mod residency;
+mod scratch;
+mod stats;
+mod storage;
+mod stream;
 mod worker;
 
-use std::num::NonZeroUsize;
-use std::time::{Duration, Instant};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::time::Instant;
 
+use rayon::ThreadPool;
 use tensorfile::{Buffer, BufferMut, Tensor};
 use tracing::debug_span;
 use tracing::field::Empty;
@@ -17,149 +34,175 @@ use crate::plan::LoadPlan;
 use crate::store::TensorStore;
 use crate::threads;
 
-use files::OpenShards;
-use progress::Meter;
+pub use cancel::Cancel;
+pub use memory::Memory;
+pub use options::{Io, LoadOptions};
 pub use progress::Progress;
-use queue::{Job, Queue};
+pub use stats::LoadStats;
+pub use stream::StreamOptions;
+
+use crew::Crew;
+use files::OpenShards;
+use job::Job;
+use progress::Meter;
+use queue::Queue;
+use storage::Storage;
 use worker::Shared;
 
-/// How to run a plan.
-///
-/// ```
-/// use modeldir::{LoadOptions, ModelDir};
-///
-/// let model = ModelDir::open(modeldir_fixtures::model("llama"))?;
-/// let show = |progress: modeldir::Progress| {
-///     println!("{} of {} bytes", progress.bytes_done, progress.bytes_total);
-/// };
-/// let options = LoadOptions { progress: Some(&show), ..LoadOptions::default() };
-/// let store = model.plan().load(&options)?;
-/// # assert_eq!(store.len(), model.len());
-/// # Ok::<(), modeldir::Error>(())
-/// ```
-#[derive(Clone, Copy, Default)]
-pub struct LoadOptions<'a> {
-    /// Threads that read. The default is the number of processors that this process may use, at
-    /// most 16. More help where each read waits for long: a network file system, a cold disk.
-    pub threads: Option<NonZeroUsize>,
-    /// Called as bytes arrive, by one thread at a time and at most about thirty times a second, and
-    /// once more, from the calling thread, when the last byte is there. It never hears less than
-    /// before.
-    pub progress: Option<&'a (dyn Fn(Progress) + Sync)>,
-}
+/// Reads that wait for a disk at the same time: enough to keep the fastest busy.
+const WAITING_READS: usize = 8;
 
-impl std::fmt::Debug for LoadOptions<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("LoadOptions")
-            .field("threads", &self.threads)
-            .field("progress", &self.progress.map(|_| "Fn(Progress)"))
-            .finish()
-    }
-}
-
-/// What a load did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct LoadStats {
-    /// Bytes read from the shards.
-    pub bytes_read: u64,
-    /// Requests that brought them.
-    pub requests: usize,
-    /// Threads that read.
-    pub threads: usize,
-    /// Time from the start of the load until all tensors were there.
-    pub elapsed: Duration,
-}
+/// Reads that wait for a network at the same time.
+const REMOTE_READS: usize = 16;
 
 impl LoadPlan {
     /// Reads the tensors of the plan into memory that the store owns, in parallel.
     ///
     /// Blocks until every byte is there. The work is shared out by requests, so a single large
-    /// shard or tensor uses every thread. Each shard is opened once, and at most 32 are open at a
-    /// time. The tensors of one shard share one region of memory, which is given back when the last
-    /// of them is dropped.
+    /// shard or tensor uses every thread. What the page cache holds is copied from there; the rest
+    /// is read past it, straight to its place; [`LoadOptions::io`] can say otherwise. Each shard is
+    /// opened once, and at most 32 files are open at a time. The tensors of one shard share one
+    /// region of memory, which is given back when the last of them is dropped.
     ///
     /// # Errors
     ///
-    /// [`Error::File`](crate::Error::File) if a shard cannot be read, has changed since the model was opened, or if
-    /// there is no memory. After an error no thread reads on.
+    /// [`Error::File`](crate::Error::File) if a shard cannot be read, has changed since the model
+    /// was opened, or if there is no memory; [`Error::Cancelled`](crate::Error::Cancelled) if
+    /// [`LoadOptions::cancel`] was set before all was read. After an error no thread reads on.
     pub fn load(&self, options: &LoadOptions<'_>) -> Result<TensorStore> {
-        let start = Instant::now();
-        let threads = threads::count(options.threads, self.requests().len());
-        let bytes = self.bytes_read();
-        let span = debug_span!("load", tensors = self.len(), bytes, threads, seconds = Empty);
-        let _entered = span.enter();
+        self.load_reusing(Memory::default(), options)
+    }
 
-        let mut regions = allocate(self)?;
+    /// Does what [`load`](Self::load) does in memory that another store has given up, as far as it
+    /// fits; the rest of it is given back first.
+    ///
+    /// Memory that is in use already costs no page faults: loading a model of the same shape again
+    /// takes about as long as copying it.
+    ///
+    /// ```
+    /// use modeldir::{LoadOptions, ModelDir};
+    ///
+    /// let model = ModelDir::open(modeldir_fixtures::model("llama"))?;
+    /// let store = model.load()?;
+    /// // Later: the files have been replaced by those of the next checkpoint.
+    /// let next = ModelDir::open(modeldir_fixtures::model("llama"))?;
+    /// let store = next.plan().load_reusing(store.into_memory(), &LoadOptions::default())?;
+    /// # assert_eq!(store.len(), model.len());
+    /// # Ok::<(), modeldir::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`load`](Self::load); the memory is given back then.
+    pub fn load_reusing(&self, memory: Memory, options: &LoadOptions<'_>) -> Result<TensorStore> {
+        let start = Instant::now();
+        let mut regions = memory::regions(self, memory)?;
+        let jobs = job::of_plan(self, &mut regions);
+        let stats = run(self, jobs, options)?;
+        let tensors = tensors(self, &memory::freeze(regions))?;
+        let stats = LoadStats { elapsed: start.elapsed(), ..stats };
+        Ok(TensorStore::new(&self.index, tensors, stats))
+    }
+}
+
+/// Does these jobs, which are all of the plan, with threads of its own.
+fn run(plan: &LoadPlan, jobs: Vec<Job<'_>>, options: &LoadOptions<'_>) -> Result<LoadStats> {
+    let meter = Meter::new(plan.bytes_read(), options.progress);
+    let workers = Workers::of(plan, options);
+    let stats = threads::in_pool(workers.waiting, |pool| {
+        Run { pool, workers, options, meter: &meter }.run(plan, jobs)
+    })??;
+    meter.finish();
+    Ok(stats)
+}
+
+/// What the loads of one call have in common.
+struct Run<'a> {
+    pool: &'a ThreadPool,
+    workers: Workers,
+    options: &'a LoadOptions<'a>,
+    meter: &'a Meter<'a>,
+}
+
+impl Run<'_> {
+    /// Does these jobs, which are all of the plan.
+    fn run(&self, plan: &LoadPlan, jobs: Vec<Job<'_>>) -> Result<LoadStats> {
+        let start = Instant::now();
+        let Workers { copying, waiting } = self.workers;
+        let (requests, threads) = (jobs.len(), waiting);
+        let span = debug_span!(
+            "load",
+            tensors = plan.len(),
+            bytes = plan.bytes_read(),
+            threads,
+            direct = Empty,
+            buffered = Empty,
+            gathered = Empty,
+            seconds = Empty,
+            gib_s = Empty,
+        );
+        let _entered = span.enter();
         let shared = Shared {
-            index: &self.index,
-            files: OpenShards::new(&self.index),
-            queue: Queue::new(jobs(self, &mut regions)),
-            meter: Meter::new(bytes, options.progress),
+            index: &plan.index,
+            files: OpenShards::new(&plan.index, self.options.io, span.clone()),
+            queue: Queue::new(jobs, &plan.index.root, self.options.cancel),
+            crew: Crew::new(copying, waiting),
+            meter: self.meter,
             span: span.clone(),
         };
-        threads::in_pool(threads, |pool| pool.broadcast(|_| worker::run(&shared)))?;
-        let Shared { queue, meter, .. } = shared;
+        self.pool.scope(|scope| worker::start(&shared, scope));
+        let Shared { queue, files, .. } = shared;
         queue.into_result()?;
-        meter.finish();
 
-        let buffers: Vec<Buffer> = regions.into_iter().map(BufferMut::freeze).collect();
-        let elapsed = start.elapsed();
-        span.record("seconds", elapsed.as_secs_f64());
-        let (bytes_read, requests) = (meter.bytes_done(), self.requests().len());
-        let stats = LoadStats { bytes_read, requests, threads, elapsed };
-        Ok(TensorStore::new(&self.index, tensors(self, &buffers)?, stats))
+        let (counters, elapsed) = (files.counters(), start.elapsed());
+        counters.record(&span, elapsed);
+        let (bytes_direct, bytes_gathered) = (counters.direct(), counters.gathered());
+        let bytes_read = bytes_direct + counters.buffered();
+        Ok(LoadStats { bytes_read, bytes_direct, bytes_gathered, requests, threads, elapsed })
     }
 }
 
-/// One region for each shard; nothing is touched yet.
-fn allocate(plan: &LoadPlan) -> Result<Vec<BufferMut>> {
-    let mut regions = Vec::with_capacity(plan.memory().len());
-    for (shard, &byte_len) in plan.index.shards.iter().zip(plan.memory()) {
-        let path = plan.index.root.join(shard.path());
-        let byte_len = usize::try_from(byte_len).unwrap_or(usize::MAX);
-        regions.push(BufferMut::with_len(&path, byte_len)?);
-    }
-    Ok(regions)
+/// How many threads work at a time.
+#[derive(Clone, Copy, Debug)]
+struct Workers {
+    /// While bytes come from the page cache.
+    copying: usize,
+    /// While reads wait for a disk or a network.
+    waiting: usize,
 }
 
-/// Gives every request its part of a region.
-fn jobs<'p>(plan: &'p LoadPlan, regions: &'p mut [BufferMut]) -> Vec<Job<'p>> {
-    let mut jobs = Vec::with_capacity(plan.requests().len());
-    let mut requests = plan.requests().iter().peekable();
-    for (shard, region) in regions.iter_mut().enumerate() {
-        let (mut rest, mut rest_offset) = (region.as_mut_slice(), 0);
-        while let Some(request) = requests.next_if(|request| request.shard == shard) {
-            // Requests of a shard are in the order of its memory, and none overlaps another.
-            let skip = index_in(request.memory_offset - rest_offset);
-            let (_, tail) = rest.split_at_mut(skip);
-            let (destination, tail) = tail.split_at_mut(index_in(request.memory_len()));
-            rest_offset = request.memory_offset + request.memory_len();
-            rest = tail;
-            let (file_range, rows) = (request.file_range.clone(), request.rows.as_deref());
-            let number = jobs.len();
-            jobs.push(Job { number, shard, file_range, rows, destination });
-        }
+impl Workers {
+    /// As many as were asked for; or one for each processor, and more where reads wait.
+    fn of(plan: &LoadPlan, options: &LoadOptions<'_>) -> Self {
+        let root = File::open(&plan.index.root);
+        let storage = root.map_or(Storage::Local, |root| storage::of(&root));
+        let count = |least| threads::count_at_least(least, options.threads, plan.requests().len());
+        let (copying, waiting) = match (storage, options.io) {
+            (Storage::Remote, _) => (REMOTE_READS, REMOTE_READS),
+            (Storage::Local, Io::Direct) => (WAITING_READS, WAITING_READS),
+            (Storage::Local, Io::Auto) => (1, WAITING_READS),
+            (Storage::Local, Io::Buffered) | (Storage::Memory, _) => (1, 1),
+        };
+        Self { copying: count(copying), waiting: count(waiting) }
     }
-    jobs
 }
 
-/// The tensors of the plan as parts of their regions.
-fn tensors(plan: &LoadPlan, buffers: &[Buffer]) -> Result<Vec<Tensor>> {
+/// The tensors of the plan, by name, as parts of the regions of their shards.
+fn tensors(plan: &LoadPlan, buffers: &BTreeMap<usize, Buffer>) -> Result<Vec<Tensor>> {
+    // Aligned for every element type, unlike a vector without memory.
+    let empty = BufferMut::with_len(&plan.index.root, 0)?.freeze();
     let mut tensors = Vec::with_capacity(plan.len());
     for (planned, tensor) in plan.planned().iter().zip(plan.tensors()) {
         let memory = &planned.memory_range;
-        // An empty tensor may have its place behind all others, where the region has ended.
-        let range =
-            if memory.is_empty() { 0..0 } else { index_in(memory.start)..index_in(memory.end) };
-        let buffer = buffers[tensor.shard()].clone();
+        // An empty tensor may have its place where no region is, or behind the end of one.
+        let (buffer, range) = match buffers.get(&tensor.shard()) {
+            Some(buffer) if !memory.is_empty() => {
+                (buffer, job::index_in(memory.start)..job::index_in(memory.end))
+            }
+            _ => (&empty, 0..0),
+        };
         let shape = planned.shape(tensor);
-        tensors.push(Tensor::new(tensor.name(), tensor.dtype(), shape, buffer, range)?);
+        tensors.push(Tensor::new(tensor.name(), tensor.dtype(), shape, buffer.clone(), range)?);
     }
     Ok(tensors)
-}
-
-/// A position in a region, which was allocated and so fits.
-fn index_in(position: u64) -> usize {
-    usize::try_from(position).expect("the region was allocated with a length in usize")
 }

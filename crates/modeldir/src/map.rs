@@ -3,7 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::io;
+use std::num::NonZeroUsize;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Instant;
 
+use rayon::prelude::*;
 use tensorfile::{Buffer, Tensor};
 use tracing::debug_span;
 
@@ -11,7 +17,20 @@ use crate::index::IndexedTensor;
 use crate::load::LoadStats;
 use crate::plan::{LoadPlan, PlannedTensor};
 use crate::store::TensorStore;
-use crate::{Error, Result};
+use crate::{Error, Result, threads};
+
+/// Bytes that one thread brings in at a time.
+const PIECE: usize = 32 << 20;
+
+/// How to map a plan.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MapOptions {
+    /// Whether to bring every wanted byte into memory at once, in parallel. Bytes that cannot be
+    /// had are then an error and not a signal later, as long as they stay in memory.
+    pub populate: bool,
+    /// Threads that do so. By default one for each processor that this process may use.
+    pub threads: Option<NonZeroUsize>,
+}
 
 impl LoadPlan {
     /// Maps the shards of the plan; no byte is read or copied until it is touched.
@@ -34,6 +53,33 @@ impl LoadPlan {
     /// model was opened, [`Error::ScatteredMap`] for a part of a tensor that is not contiguous in
     /// its file.
     pub unsafe fn map(&self) -> Result<TensorStore> {
+        // SAFETY: our caller vouches for the same.
+        unsafe { self.map_with(&MapOptions::default()) }
+    }
+
+    /// Maps the shards of the plan as [`map`](Self::map) does, and reads what is wanted of them if
+    /// the options say so.
+    ///
+    /// ```
+    /// use modeldir::{MapOptions, ModelDir};
+    ///
+    /// let model = ModelDir::open(modeldir_fixtures::model("llama"))?;
+    /// let options = MapOptions { populate: true, ..MapOptions::default() };
+    /// // SAFETY: nothing writes to the model directory while this process runs.
+    /// let store = unsafe { model.plan().map_with(&options) }?;
+    /// assert_eq!(store.get("model.norm.weight")?.bytes(), model.read("model.norm.weight")?.bytes());
+    /// # Ok::<(), modeldir::Error>(())
+    /// ```
+    ///
+    /// # Safety
+    ///
+    /// As [`map`](Self::map): bytes that were brought in may be dropped and read again later.
+    ///
+    /// # Errors
+    ///
+    /// As [`map`](Self::map), and [`Error::File`] for bytes that cannot be brought in.
+    pub unsafe fn map_with(&self, options: &MapOptions) -> Result<TensorStore> {
+        let start = Instant::now();
         let _span = debug_span!("map", tensors = self.len()).entered();
         let mut maps: BTreeMap<usize, Buffer> = BTreeMap::new();
         let mut tensors = Vec::with_capacity(self.len());
@@ -48,7 +94,50 @@ impl LoadPlan {
             };
             tensors.push(self.view(planned, tensor, buffer.clone())?);
         }
-        Ok(TensorStore::new(&self.index, tensors, LoadStats::default()))
+        let threads = if options.populate { self.populate(&maps, options)? } else { 0 };
+        let stats = LoadStats { threads, elapsed: start.elapsed(), ..LoadStats::default() };
+        Ok(TensorStore::new(&self.index, tensors, stats))
+    }
+
+    /// Brings the bytes of all requests into memory; returns the number of threads that did.
+    fn populate(&self, maps: &BTreeMap<usize, Buffer>, options: &MapOptions) -> Result<usize> {
+        let mut pieces: Vec<(usize, Range<u64>)> = Vec::new();
+        for request in self.requests() {
+            let Range { start, end } = request.file_range;
+            match pieces.last_mut() {
+                Some((shard, last)) if *shard == request.shard && last.end == start => {
+                    last.end = end;
+                }
+                _ => pieces.push((request.shard, start..end)),
+            }
+        }
+        let cut = |(shard, range): (usize, Range<u64>)| {
+            let Range { start, end } = range;
+            (start..end).step_by(PIECE).map(move |at| (shard, at..end.min(at + PIECE as u64)))
+        };
+        let pieces: Vec<_> = pieces.into_iter().flat_map(cut).collect();
+        let threads = threads::count(options.threads, pieces.len());
+        let bring = |(shard, range): &(usize, Range<u64>)| {
+            let Some(map) = maps.get(shard) else { return Ok(()) };
+            let in_memory = |position| usize::try_from(position).unwrap_or(usize::MAX);
+            match map.populate(in_memory(range.start)..in_memory(range.end)) {
+                // An old system: the bytes come when they are touched.
+                Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(()),
+                done => done.map_err(|error| self.unreadable(*shard, range, error)),
+            }
+        };
+        threads::in_pool(threads, |pool| {
+            pool.install(|| pieces.par_iter().map(bring).collect::<Vec<_>>())
+        })?
+        .into_iter()
+        .collect::<Result<()>>()?;
+        Ok(threads)
+    }
+
+    fn unreadable(&self, shard: usize, range: &Range<u64>, error: io::Error) -> Error {
+        let (path, source) = (self.index.shard_path(shard), Arc::new(error));
+        let error = tensorfile::Error::Io { path, action: "read the mapped file", source };
+        self.index.with_tensor(error, shard, range.clone()).into()
     }
 
     /// The wanted part of a tensor as a part of its mapped file.

@@ -161,14 +161,7 @@ impl LoadPlan {
     pub fn only<N: AsRef<str>>(&self, names: impl IntoIterator<Item = N>) -> Result<Self> {
         let mut kept = BTreeSet::new();
         for name in names {
-            let name = name.as_ref();
-            let position = self.index.position(self.index.aliases.target(name));
-            let position = position.ok_or_else(|| self.index.not_found(name))?;
-            if !self.holds(position) {
-                let (path, tensor) = (self.index.root.clone(), name.into());
-                return Err(Error::NotPlanned { path, tensor });
-            }
-            kept.insert(position);
+            kept.insert(self.planned_position(name.as_ref())?);
         }
         Ok(self.keep(self.tensors.iter().filter(|planned| kept.contains(&planned.tensor))))
     }
@@ -240,8 +233,28 @@ impl LoadPlan {
         Self::of_parts(Arc::clone(&self.index), parts)
     }
 
-    fn holds(&self, tensor: usize) -> bool {
-        self.tensors.binary_search_by_key(&tensor, |planned| planned.tensor).is_ok()
+    /// Some of the tensors of this plan, with memory of their own.
+    pub(crate) fn part<'p>(&self, tensors: impl IntoIterator<Item = &'p PlannedTensor>) -> Self {
+        self.keep(tensors.into_iter())
+    }
+
+    /// The position in the index of a tensor of this plan, by its name or an alias.
+    pub(crate) fn planned_position(&self, name: &str) -> Result<usize> {
+        let position = self.index.position(self.index.aliases.target(name));
+        let position = position.ok_or_else(|| self.index.not_found(name))?;
+        if self.tensors.binary_search_by_key(&position, |planned| planned.tensor).is_err() {
+            let (path, tensor) = (self.index.root.clone(), name.into());
+            return Err(Error::NotPlanned { path, tensor });
+        }
+        Ok(position)
+    }
+
+    /// The reads of one tensor by itself, and where its memory starts in them.
+    pub(crate) fn requests_of(&self, planned: &PlannedTensor) -> (Vec<Request>, u64) {
+        let Some(tensor) = self.index.get(planned.tensor) else { return (Vec::new(), 0) };
+        let mut layout = ShardLayout::new(tensor.shard(), Vec::new());
+        let memory_range = layout.place_part(tensor, planned.runs.as_deref());
+        (layout.finish().0, memory_range.start)
     }
 
     /// Finds a place in memory for each part, shard by shard and in file order.
@@ -256,14 +269,10 @@ impl LoadPlan {
         for (shard, mut in_shard) in by_shard.into_iter().enumerate() {
             in_shard.sort_unstable();
             let mut layout = ShardLayout::new(shard, mem::take(&mut self.requests));
-            for (file_start, i) in in_shard {
+            for (_, i) in in_shard {
                 let Some(planned) = self.tensors.get_mut(i) else { continue };
                 let Some(tensor) = self.index.get(planned.tensor) else { continue };
-                let align = tensor.dtype().align() as u64;
-                planned.memory_range = match &planned.runs {
-                    None => layout.place(tensor.file_range(), align),
-                    Some(runs) => layout.place_runs(file_start, runs, align),
-                };
+                planned.memory_range = layout.place_part(tensor, planned.runs.as_deref());
             }
             let (requests, memory_len) = layout.finish();
             self.requests = requests;

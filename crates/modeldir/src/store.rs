@@ -9,7 +9,7 @@ use tensorfile::Tensor;
 
 use crate::alias::{Alias, Aliases};
 use crate::index::Index;
-use crate::load::LoadStats;
+use crate::load::{LoadStats, Memory};
 use crate::similar;
 use crate::{Error, Result};
 
@@ -85,6 +85,16 @@ impl TensorStore {
         self.tensors.remove(name).ok_or_else(|| self.not_found(name))
     }
 
+    /// The memory of the tensors, for the next load: see
+    /// [`LoadPlan::load_reusing`](crate::LoadPlan::load_reusing).
+    ///
+    /// Memory of which a tensor is still elsewhere stays with it, and a mapped file is no memory
+    /// to be filled.
+    #[must_use]
+    pub fn into_memory(self) -> Memory {
+        Memory::of(self.tensors.into_values())
+    }
+
     /// The stored names, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.tensors.keys().map(AsRef::as_ref)
@@ -124,7 +134,7 @@ impl TensorStore {
         &self.root
     }
 
-    /// What loading did. All zero for a mapped store: nothing was read.
+    /// What loading did. A mapped store has read nothing.
     #[must_use]
     pub fn stats(&self) -> LoadStats {
         self.stats

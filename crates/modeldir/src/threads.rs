@@ -15,9 +15,14 @@ const MAX_DEFAULT: usize = 16;
 /// The number of threads for this many pieces of work: as asked, or one for each processor that
 /// this process may use (affinity and cgroup quota counted), and never more than pieces.
 pub(crate) fn count(asked: Option<NonZeroUsize>, pieces: usize) -> usize {
+    count_at_least(1, asked, pieces)
+}
+
+/// The same for work that mostly waits: unasked, at least this many.
+pub(crate) fn count_at_least(least: usize, asked: Option<NonZeroUsize>, pieces: usize) -> usize {
     let default = || {
         let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        processors.min(MAX_DEFAULT)
+        processors.min(MAX_DEFAULT).max(least)
     };
     asked.map_or_else(default, NonZeroUsize::get).min(pieces).max(1)
 }

@@ -2,29 +2,50 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Instant;
 
-use tensorfile::SourceFile;
+use tensorfile::PathText;
+use tracing::field::Empty;
+use tracing::{Span, debug_span};
 
+use super::options::Io;
+use super::reader::ShardReader;
+use super::stats::Counters;
 use crate::Result;
 use crate::index::Index;
 use crate::threads::MAX_OPEN_FILES;
 
-/// Opens shards for the workers of one load, at most [`MAX_OPEN_FILES`] at a time.
+/// Most shards that are open at a time: each may be open once more for direct reads.
+const MAX_OPEN_SHARDS: usize = MAX_OPEN_FILES / 2;
+
+/// Opens shards for the workers of one load, at most [`MAX_OPEN_SHARDS`] at a time.
 pub(super) struct OpenShards<'a> {
     index: &'a Index,
+    io: Io,
+    /// The span of the load, around those of its shards.
+    span: Span,
     open: Mutex<BTreeMap<usize, Shared>>,
     closed: Condvar,
+    /// What was read from the shards that are closed.
+    counters: Counters,
 }
 
 /// A shard that is open, or that the first of its readers is opening.
 struct Shared {
-    file: Arc<OnceLock<tensorfile::Result<SourceFile>>>,
+    file: Arc<Opened>,
     readers: usize,
 }
 
+/// A shard as the first of its readers opened it, or why it could not.
+struct Opened {
+    reader: OnceLock<tensorfile::Result<ShardReader>>,
+    since: Instant,
+}
+
 impl<'a> OpenShards<'a> {
-    pub(super) fn new(index: &'a Index) -> Self {
-        Self { index, open: Mutex::default(), closed: Condvar::new() }
+    pub(super) fn new(index: &'a Index, io: Io, span: Span) -> Self {
+        let (open, closed, counters) = (Mutex::default(), Condvar::new(), Counters::default());
+        Self { index, io, span, open, closed, counters }
     }
 
     /// Opens a shard, or joins those who have it open; waits while too many others are.
@@ -32,11 +53,12 @@ impl<'a> OpenShards<'a> {
     /// Whoever waits must hold no shard, or all could wait for each other.
     pub(super) fn open(&self, shard: usize) -> Result<OpenShard<'_>> {
         let mut open = self.lock();
-        while open.len() >= MAX_OPEN_FILES && !open.contains_key(&shard) {
+        while open.len() >= MAX_OPEN_SHARDS && !open.contains_key(&shard) {
             open = self.closed.wait(open).unwrap_or_else(PoisonError::into_inner);
         }
-        let shared =
-            open.entry(shard).or_insert_with(|| Shared { file: Arc::default(), readers: 0 });
+        let opening = || Opened { reader: OnceLock::new(), since: Instant::now() };
+        let new = || Shared { file: Arc::new(opening()), readers: 0 };
+        let shared = open.entry(shard).or_insert_with(new);
         shared.readers += 1;
         let file = Arc::clone(&shared.file);
         drop(open);
@@ -46,9 +68,29 @@ impl<'a> OpenShards<'a> {
         Ok(opened)
     }
 
+    /// What was read, by the way it came; every shard is closed.
+    pub(super) fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
     /// The state is consistent after every statement, so a panic elsewhere does not spoil it.
     fn lock(&self) -> MutexGuard<'_, BTreeMap<usize, Shared>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn read(&self, shard: usize) -> tensorfile::Result<ShardReader> {
+        let file = self.index.open_shard(shard)?;
+        let span = debug_span!(
+            parent: &self.span,
+            "shard",
+            path = %PathText(self.index.shards[shard].path()),
+            direct = Empty,
+            buffered = Empty,
+            gathered = Empty,
+            seconds = Empty,
+            gib_s = Empty,
+        );
+        Ok(ShardReader::new(file, self.io, span))
     }
 }
 
@@ -56,18 +98,18 @@ impl<'a> OpenShards<'a> {
 pub(super) struct OpenShard<'a> {
     shards: &'a OpenShards<'a>,
     pub(super) shard: usize,
-    file: Arc<OnceLock<tensorfile::Result<SourceFile>>>,
+    file: Arc<Opened>,
 }
 
 impl OpenShard<'_> {
-    pub(super) fn get(&self) -> Result<&SourceFile> {
-        let opened = self.file.get_or_init(|| self.shards.index.open_shard(self.shard));
+    pub(super) fn get(&self) -> Result<&ShardReader> {
+        let opened = self.file.reader.get_or_init(|| self.shards.read(self.shard));
         Ok(opened.as_ref().map_err(Clone::clone)?)
     }
 
     /// Makes sure that nothing changed the shard while it was read, and closes it.
     pub(super) fn close(self) -> Result<()> {
-        Ok(self.get()?.check_unchanged()?)
+        Ok(self.get()?.file().check_unchanged()?)
     }
 }
 
@@ -78,23 +120,35 @@ impl Drop for OpenShard<'_> {
             shared.readers -= 1;
             if shared.readers == 0 {
                 open.remove(&self.shard);
+                self.file.tell(&self.shards.counters);
                 self.shards.closed.notify_all();
             }
         }
     }
 }
 
+impl Opened {
+    /// Adds what was read to the counters of the load and to the span of the shard.
+    fn tell(&self, of_load: &Counters) {
+        if let Some(Ok(reader)) = self.reader.get() {
+            of_load.add_all(&reader.counters);
+            reader.counters.record(&reader.span, self.since.elapsed());
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::OpenShards;
+    use tracing::Span;
+
+    use super::{Io, MAX_OPEN_SHARDS, OpenShards};
     use crate::ModelDir;
-    use crate::threads::MAX_OPEN_FILES;
 
     #[test]
     fn readers_share_a_file_and_the_last_one_closes_it() {
         let model = ModelDir::open(modeldir_fixtures::model("llama")).unwrap();
         let plan = model.plan();
-        let shards = OpenShards::new(&plan.index);
+        let shards = OpenShards::new(&plan.index, Io::Auto, Span::none());
         let (first, second) = (shards.open(0).unwrap(), shards.open(0).unwrap());
         assert!(std::ptr::eq(first.get().unwrap(), second.get().unwrap()));
         first.close().unwrap();
@@ -106,18 +160,18 @@ mod tests {
     #[test]
     fn one_file_more_than_may_be_open_waits_for_another_to_close() {
         let dir = tempfile::tempdir().unwrap();
-        for i in 0..=MAX_OPEN_FILES {
-            let of = MAX_OPEN_FILES + 1;
+        for i in 0..=MAX_OPEN_SHARDS {
+            let of = MAX_OPEN_SHARDS + 1;
             let path = dir.path().join(modeldir_fixtures::shard_name(i + 1, of));
             let tensor = modeldir_fixtures::Tensor::new(&format!("w{i}"), "U8", &[1], vec![0]);
             std::fs::write(path, modeldir_fixtures::file(&[tensor])).unwrap();
         }
         let plan = ModelDir::open(dir.path()).unwrap().plan();
-        let shards = OpenShards::new(&plan.index);
-        let mut held: Vec<_> = (0..MAX_OPEN_FILES).map(|i| shards.open(i).unwrap()).collect();
+        let shards = OpenShards::new(&plan.index, Io::Auto, Span::none());
+        let mut held: Vec<_> = (0..MAX_OPEN_SHARDS).map(|i| shards.open(i).unwrap()).collect();
         std::thread::scope(|scope| {
-            let waiting = scope.spawn(|| shards.open(MAX_OPEN_FILES).map(|_| ()));
-            assert_eq!(shards.lock().len(), MAX_OPEN_FILES);
+            let waiting = scope.spawn(|| shards.open(MAX_OPEN_SHARDS).map(|_| ()));
+            assert_eq!(shards.lock().len(), MAX_OPEN_SHARDS);
             held.pop();
             waiting.join().unwrap().unwrap();
         });

@@ -24,9 +24,9 @@ pub(super) struct Meter<'a> {
     bytes_done: AtomicU64,
     /// Time of the next call, in nanoseconds since `start`.
     next_call: AtomicU64,
-    /// The caller's function, called by one thread at a time, so that it never hears less than
-    /// before.
-    tell: Option<Mutex<Tell<'a>>>,
+    tell: Option<Tell<'a>>,
+    /// Held by the thread that calls, so that the caller's function never hears less than before.
+    telling: Mutex<()>,
 }
 
 type Tell<'a> = &'a (dyn Fn(Progress) + Sync);
@@ -34,17 +34,17 @@ type Tell<'a> = &'a (dyn Fn(Progress) + Sync);
 impl<'a> Meter<'a> {
     pub(super) fn new(bytes_total: u64, tell: Option<Tell<'a>>) -> Self {
         let (bytes_done, next_call) = (AtomicU64::new(0), AtomicU64::new(nanos(INTERVAL)));
-        let tell = tell.map(Mutex::new);
-        Self { start: Instant::now(), bytes_total, bytes_done, next_call, tell }
+        let telling = Mutex::default();
+        Self { start: Instant::now(), bytes_total, bytes_done, next_call, tell, telling }
     }
 
     /// Adds bytes that have arrived; calls the caller's function if it is time to and no other
     /// thread does.
     pub(super) fn add(&self, bytes: u64) {
         let bytes_done = self.bytes_done.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        let Some(tell) = &self.tell else { return };
+        let Some(tell) = self.tell else { return };
         if bytes_done < self.bytes_total && self.is_time() {
-            if let Ok(tell) = tell.try_lock() {
+            if let Ok(_telling) = self.telling.try_lock() {
                 tell(self.progress());
             }
         }
@@ -52,8 +52,9 @@ impl<'a> Meter<'a> {
 
     /// Tells the caller that all bytes have arrived; every worker has ended.
     pub(super) fn finish(&self) {
-        if let Some(tell) = &self.tell {
-            (tell.lock().unwrap_or_else(PoisonError::into_inner))(self.progress());
+        if let Some(tell) = self.tell {
+            let _telling = self.telling.lock().unwrap_or_else(PoisonError::into_inner);
+            tell(self.progress());
         }
     }
 

@@ -1,27 +1,17 @@
 //! The requests of a load, handed out one by one in order, and the first error that ended it.
 
-use std::ops::Range;
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
-use crate::layout::RowCut;
+use super::cancel::Cancel;
+use super::job::Job;
 use crate::{Error, Result};
-
-/// One request and the memory that it fills.
-#[derive(Debug)]
-pub(super) struct Job<'p> {
-    /// The place in the order of jobs.
-    pub(super) number: usize,
-    pub(super) shard: usize,
-    pub(super) file_range: Range<u64>,
-    /// What is wanted of the bytes, if not all.
-    pub(super) rows: Option<&'p RowCut>,
-    pub(super) destination: &'p mut [u8],
-}
 
 /// What is left to do, shared by the workers.
 #[derive(Debug)]
 pub(super) struct Queue<'p> {
+    root: &'p Path,
+    cancel: Option<&'p Cancel>,
     state: Mutex<State<'p>>,
 }
 
@@ -33,13 +23,19 @@ struct State<'p> {
 }
 
 impl<'p> Queue<'p> {
-    pub(super) fn new(jobs: Vec<Job<'p>>) -> Self {
-        Self { state: Mutex::new(State { jobs: jobs.into_iter(), first_error: None }) }
+    pub(super) fn new(jobs: Vec<Job<'p>>, root: &'p Path, cancel: Option<&'p Cancel>) -> Self {
+        let state = Mutex::new(State { jobs: jobs.into_iter(), first_error: None });
+        Self { root, cancel, state }
     }
 
     /// The next job, or `None` when there is none or the load has ended.
     pub(super) fn next(&self) -> Option<Job<'p>> {
-        self.lock().jobs.next()
+        let job = self.lock().jobs.next()?;
+        if self.cancel.is_some_and(Cancel::is_cancelled) {
+            self.fail(job.number, Error::Cancelled { path: self.root.into() });
+            return None;
+        }
+        Some(job)
     }
 
     /// Ends the load: no more jobs are handed out.

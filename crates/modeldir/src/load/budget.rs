@@ -1,0 +1,115 @@
+//! The memory of a stream: bounded, and used again.
+
+use std::path::Path;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use tensorfile::{Buffer, BufferMut};
+
+use crate::Result;
+
+/// Regions that are in use or ready for it, of bounded length in all.
+#[derive(Debug)]
+pub(super) struct Budget {
+    max: u64,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Bytes of the regions that are in use, and of those below.
+    charged: u64,
+    /// Regions that nobody uses.
+    idle: Vec<BufferMut>,
+    stopped: bool,
+}
+
+impl Budget {
+    pub(super) fn new(max: u64) -> Self {
+        Self { max, state: Mutex::default(), changed: Condvar::new() }
+    }
+
+    /// A region of at least this length; waits until enough is given back. `None` once stopped.
+    ///
+    /// The length must not be more than all there may be.
+    pub(super) fn take(&self, path: &Path, byte_len: usize) -> Result<Option<BufferMut>> {
+        let mut state = self.lock();
+        loop {
+            if state.stopped {
+                return Ok(None);
+            }
+            let State { charged, idle, .. } = &mut *state;
+            if let Some(fitting) = idle.iter().position(|region| region.len() >= byte_len) {
+                return Ok(Some(idle.swap_remove(fitting)));
+            }
+            while *charged + byte_len as u64 > self.max && !idle.is_empty() {
+                *charged -= idle.pop().map_or(0, |region| region.len() as u64);
+            }
+            if *charged + byte_len as u64 <= self.max {
+                *charged += byte_len as u64;
+                break;
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        drop(state);
+        Ok(Some(BufferMut::with_len(path, byte_len)?))
+    }
+
+    /// Gives back what was taken. If somebody has kept a part of it, it is theirs.
+    pub(super) fn give_back(&self, buffer: Buffer) {
+        let byte_len = buffer.len() as u64;
+        let mut state = self.lock();
+        match buffer.into_mut() {
+            Ok(region) => state.idle.push(region),
+            Err(_) => state.charged = state.charged.saturating_sub(byte_len),
+        }
+        self.changed.notify_all();
+    }
+
+    /// Lets nobody wait any more.
+    pub(super) fn stop(&self) {
+        self.lock().stopped = true;
+        self.changed.notify_all();
+    }
+
+    /// The state is consistent after every statement, so a panic elsewhere does not spoil it.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Budget;
+    use std::path::Path;
+
+    #[test]
+    fn memory_is_used_again_unless_somebody_keeps_it() {
+        let budget = Budget::new(100);
+        let take = |len| budget.take(Path::new("m"), len).unwrap().unwrap();
+        let first = take(60);
+        let address = first.len();
+        let first = first.freeze();
+        let kept = first.clone();
+        budget.give_back(first);
+        // The kept region is no longer counted, or this would wait for ever.
+        let second = take(100);
+        budget.give_back(second.freeze());
+        assert_eq!(take(30).len(), 100);
+        assert_eq!(kept.len(), address);
+    }
+
+    #[test]
+    fn who_waits_gets_what_is_given_back_or_nothing_at_the_end() {
+        let budget = Budget::new(100);
+        let region = budget.take(Path::new("m"), 80).unwrap().unwrap();
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| budget.take(Path::new("m"), 90).unwrap().map(|r| r.len()));
+            budget.give_back(region.freeze());
+            assert_eq!(waiting.join().unwrap(), Some(90));
+            let waiting = scope.spawn(|| budget.take(Path::new("m"), 90).unwrap().map(|r| r.len()));
+            budget.stop();
+            assert_eq!(waiting.join().unwrap(), None);
+        });
+    }
+}

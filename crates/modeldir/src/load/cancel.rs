@@ -1,0 +1,45 @@
+//! A flag that ends a load from another thread.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Ends the loads that were given it; cheap to clone, and all clones are the same flag.
+///
+/// ```
+/// use modeldir::{Cancel, Error, LoadOptions, ModelDir};
+///
+/// let model = ModelDir::open(modeldir_fixtures::model("llama"))?;
+/// let cancel = Cancel::default();
+/// let options = LoadOptions { cancel: Some(&cancel), ..LoadOptions::default() };
+/// cancel.cancel(); // from any thread, before or while it loads
+/// assert!(matches!(model.plan().load(&options), Err(Error::Cancelled { .. })));
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Cancel(Arc<Flag>);
+
+#[derive(Debug, Default)]
+struct Flag {
+    is_set: AtomicBool,
+    parent: Option<Cancel>,
+}
+
+impl Cancel {
+    /// A flag of its own that counts as set when the other one is.
+    pub(crate) fn child_of(parent: Option<&Self>) -> Self {
+        Self(Arc::new(Flag { is_set: AtomicBool::new(false), parent: parent.cloned() }))
+    }
+
+    /// Ends every load that has this flag: each of its threads stops within one request, of at
+    /// most 8 MiB. It cannot be taken back.
+    pub fn cancel(&self) {
+        self.0.is_set.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether [`cancel`](Self::cancel) was called.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        let parent = || self.0.parent.as_ref().is_some_and(Self::is_cancelled);
+        self.0.is_set.load(Ordering::Relaxed) || parent()
+    }
+}

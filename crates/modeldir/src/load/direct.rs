@@ -1,0 +1,189 @@
+//! Reads of a file that pass by the page cache.
+
+use std::fs::File;
+use std::io;
+
+use tensorfile::SourceFile;
+
+/// Alignment where the system does not say: the largest block size of common devices.
+const DEFAULT_ALIGN: u64 = 4096;
+
+/// Where less than this can go straight to its place, one read and a copy are cheaper than a read
+/// for each end.
+const MIN_IN_PLACE: u64 = 64 << 10;
+
+/// A file that is open for direct reads.
+#[derive(Debug)]
+pub(super) struct DirectFile {
+    file: File,
+    /// Positions, lengths and addresses are multiples of this, a power of two.
+    align: u64,
+}
+
+impl DirectFile {
+    /// Opens a file once more, or returns `None` where direct reads are not to be had.
+    pub(super) fn open(file: &SourceFile) -> Option<Self> {
+        let file = file.reopen_direct()?;
+        let align = alignment(&file)?;
+        Some(Self { file, align })
+    }
+
+    /// Fills `destination`: straight where address and position allow it, the rest by way of
+    /// `bounce`, which starts on a page and is at least two pages long.
+    pub(super) fn read_exact_at(
+        &self,
+        destination: &mut [u8],
+        offset: u64,
+        bounce: &mut [u8],
+    ) -> io::Result<()> {
+        let end = offset + destination.len() as u64;
+        let (first, last) = (offset.next_multiple_of(self.align), end - end % self.align);
+        let address = destination.as_ptr().addr() as u64;
+        let is_congruent = address % self.align == offset % self.align;
+        if !is_congruent || last < first + MIN_IN_PLACE {
+            return self.read_by_way_of(bounce, destination, offset);
+        }
+        let (head, rest) = destination.split_at_mut(in_memory(first - offset));
+        let (body, tail) = rest.split_at_mut(in_memory(last - first));
+        self.read_by_way_of(bounce, head, offset)?;
+        self.read_at_least(body, first, body.len())?;
+        self.read_by_way_of(bounce, tail, last)
+    }
+
+    /// Fills at least the first `needed` bytes of `blocks`, whose position, length and address are
+    /// multiples of a page.
+    pub(super) fn read_blocks(
+        &self,
+        blocks: &mut [u8],
+        offset: u64,
+        needed: usize,
+    ) -> io::Result<()> {
+        self.read_at_least(blocks, offset, needed)
+    }
+
+    /// Reads whole blocks into `bounce` and copies what is wanted of them.
+    fn read_by_way_of(
+        &self,
+        bounce: &mut [u8],
+        mut destination: &mut [u8],
+        mut offset: u64,
+    ) -> io::Result<()> {
+        let longest = bounce.len() as u64 - bounce.len() as u64 % self.align;
+        while !destination.is_empty() {
+            let skip = offset % self.align;
+            let wanted = (skip + destination.len() as u64).min(longest);
+            let block = bounce.get_mut(..in_memory(wanted.next_multiple_of(self.align)));
+            let block = block.ok_or(io::ErrorKind::InvalidInput)?;
+            let (skip, wanted) = (in_memory(skip), in_memory(wanted));
+            self.read_at_least(block, offset - skip as u64, wanted)?;
+            let (filled, rest) = destination.split_at_mut(wanted - skip);
+            filled.copy_from_slice(block.get(skip..wanted).unwrap_or_default());
+            offset += filled.len() as u64;
+            destination = rest;
+        }
+        Ok(())
+    }
+
+    /// Reads until at least `needed` bytes of `buf` are there: its end may lie past that of the
+    /// file. All but the last read of a file bring whole blocks.
+    fn read_at_least(&self, buf: &mut [u8], offset: u64, needed: usize) -> io::Result<()> {
+        let mut done = 0;
+        while done < needed {
+            let rest = buf.get_mut(done..).unwrap_or_default();
+            match read_at(&self.file, rest, offset + done as u64) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(count) => done += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+            if done < needed && done as u64 % self.align != 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a direct read must be aligned to, or `None` if the file has no direct reads.
+#[cfg(target_os = "linux")]
+fn alignment(file: &File) -> Option<u64> {
+    use rustix::fs::{AtFlags, StatxFlags, statx};
+    let Ok(stat) = statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN) else {
+        return Some(DEFAULT_ALIGN);
+    };
+    if stat.stx_mask & StatxFlags::DIOALIGN.bits() == 0 {
+        return Some(DEFAULT_ALIGN);
+    }
+    let align = stat.stx_dio_mem_align.max(stat.stx_dio_offset_align);
+    let is_usable = stat.stx_dio_offset_align > 0 && align.is_power_of_two();
+    (is_usable && u64::from(align) <= DEFAULT_ALIGN).then_some(align.into())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn alignment(_file: &File) -> Option<u64> {
+    None
+}
+
+#[cfg(unix)]
+fn read_at(file: &File, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+    std::os::unix::fs::FileExt::read_at(file, buf, offset)
+}
+
+#[cfg(not(unix))]
+fn read_at(_file: &File, _buf: &mut [u8], _offset: u64) -> io::Result<usize> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// A length within a buffer.
+fn in_memory(len: u64) -> usize {
+    usize::try_from(len).expect("it is at most the length of a slice, rounded up to a page")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::DirectFile;
+    use tensorfile::{BufferMut, SourceFile};
+
+    /// A file of 3 MiB and 77 bytes on the file system of the sources, and its bytes.
+    fn sample(dir: &std::path::Path) -> (SourceFile, Vec<u8>) {
+        let bytes: Vec<u8> = (0..(3 << 20) + 77_u32).map(|i| (i / 7 % 251) as u8).collect();
+        let path = dir.join("sample");
+        std::fs::write(&path, &bytes).unwrap();
+        (SourceFile::open(&path).unwrap(), bytes)
+    }
+
+    #[test]
+    fn any_range_at_any_address_is_read_exactly() {
+        let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let (file, bytes) = sample(dir.path());
+        // Where the file system has no direct reads there is nothing to test.
+        let Some(direct) = DirectFile::open(&file) else { return };
+        let buffer = |len| BufferMut::with_len("m".as_ref(), len).unwrap();
+        let (mut memory, mut bounce) = (buffer(4 << 20), buffer(1 << 20));
+        let ends = [0, 1, 511, 512, 4095, 4096, 4097, 100_000, (1 << 20) + 5, bytes.len()];
+        for start in ends {
+            for end in ends.into_iter().filter(|end| *end >= start) {
+                for address in [0, 1, 64, start % 4096] {
+                    let to = &mut memory.as_mut_slice()[address..][..end - start];
+                    to.fill(0xee);
+                    direct.read_exact_at(to, start as u64, bounce.as_mut_slice()).unwrap();
+                    assert!(*to == bytes[start..end], "{start}..{end} at {address}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_end_of_the_file_is_an_error() {
+        let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let (file, bytes) = sample(dir.path());
+        let Some(direct) = DirectFile::open(&file) else { return };
+        let buffer = |len| BufferMut::with_len("m".as_ref(), len).unwrap();
+        let (mut memory, mut bounce) = (buffer(4 << 20), buffer(1 << 20));
+        for (offset, len) in [(0, bytes.len() + 1), (bytes.len(), 1), (1 << 30, 1 << 20)] {
+            let to = &mut memory.as_mut_slice()[..len];
+            let error = direct.read_exact_at(to, offset as u64, bounce.as_mut_slice());
+            assert_eq!(error.unwrap_err().kind(), std::io::ErrorKind::UnexpectedEof);
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! How a plan is to be run.
+
+use std::fmt;
+use std::num::NonZeroUsize;
+
+use super::cancel::Cancel;
+use super::progress::Progress;
+
+/// How to run a plan. Every field can be left at its default.
+///
+/// ```
+/// use modeldir::{LoadOptions, ModelDir};
+///
+/// let model = ModelDir::open(modeldir_fixtures::model("llama"))?;
+/// let show = |progress: modeldir::Progress| {
+///     println!("{} of {} bytes", progress.bytes_done, progress.bytes_total);
+/// };
+/// let options = LoadOptions { progress: Some(&show), ..LoadOptions::default() };
+/// let store = model.plan().load(&options)?;
+/// # assert_eq!(store.len(), model.len());
+/// # Ok::<(), modeldir::Error>(())
+/// ```
+#[derive(Clone, Copy, Default)]
+pub struct LoadOptions<'a> {
+    /// Threads that read. By default one for each processor that this process may use, at most 16,
+    /// and at least 8 where reads may have to wait for a disk. To change where reads wait for long
+    /// (a network file system), or where other work needs the processors.
+    pub threads: Option<NonZeroUsize>,
+    /// Through the page cache or past it. To change where a reload or a second process follows.
+    pub io: Io,
+    /// Called as bytes arrive, by one thread at a time and at most about thirty times a second, and
+    /// once more, from the calling thread, when the last byte is there. It never hears less than
+    /// before.
+    pub progress: Option<&'a (dyn Fn(Progress) + Sync)>,
+    /// Ends the load early when it is set, with [`Error::Cancelled`](crate::Error::Cancelled).
+    pub cancel: Option<&'a Cancel>,
+}
+
+impl fmt::Debug for LoadOptions<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LoadOptions")
+            .field("threads", &self.threads)
+            .field("io", &self.io)
+            .field("progress", &self.progress.map(|_| "Fn(Progress)"))
+            .field("cancel", &self.cancel)
+            .finish()
+    }
+}
+
+/// Whether bytes are read through the operating system's page cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Io {
+    /// What is in the page cache is copied from there; what is not is read past it, straight into
+    /// its place, and leaves the cache as it was. On a network file system all goes through the
+    /// cache.
+    #[default]
+    Auto,
+    /// Everything goes through the page cache and stays there as long as the system has room.
+    /// For a model that is loaded again soon, or by several processes of this machine at once:
+    /// only the first read waits for the disk.
+    Buffered,
+    /// Everything is read past the page cache, where the file system can do that. For a model
+    /// that nobody reads again, beside programs that need the cache.
+    Direct,
+}

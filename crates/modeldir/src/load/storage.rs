@@ -1,0 +1,54 @@
+//! What kind of file system a file lies on.
+
+use std::fs::File;
+
+/// How a file system is best read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Storage {
+    /// A device of this machine, or nothing is known of it.
+    Local,
+    /// Across a network or through a process: many large reads at once, kept in the page cache.
+    Remote,
+    /// The page cache itself.
+    Memory,
+}
+
+/// Types of file systems, as `statfs` has them, that are reached over a network or by FUSE.
+#[cfg(target_os = "linux")]
+const REMOTE: [u32; 12] = [
+    0x6969,      // NFS
+    0xff53_4d42, // CIFS
+    0xfe53_4d42, // SMB2
+    0x517b,      // SMB
+    0x6573_5546, // FUSE
+    0x0bd0_0bd0, // Lustre
+    0x00c3_6400, // Ceph
+    0x0102_1997, // 9P
+    0x5346_414f, // AFS
+    0x4750_4653, // GPFS
+    0x1983_0326, // BeeGFS
+    0x7461_636f, // OCFS2
+];
+
+/// Types of file systems that hold files in memory alone: tmpfs, ramfs, hugetlbfs.
+#[cfg(target_os = "linux")]
+const MEMORY: [u32; 3] = [0x0102_1994, 0x8584_58f6, 0x9584_58f6];
+
+#[cfg(target_os = "linux")]
+pub(super) fn of(file: &File) -> Storage {
+    let Ok(stat) = rustix::fs::fstatfs(file) else { return Storage::Local };
+    // The width and sign of the field differ between processors; the types have 32 bits.
+    let kind = u32::try_from(stat.f_type & 0xffff_ffff).unwrap_or(0);
+    if REMOTE.contains(&kind) {
+        Storage::Remote
+    } else if MEMORY.contains(&kind) {
+        Storage::Memory
+    } else {
+        Storage::Local
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn of(_file: &File) -> Storage {
+    Storage::Local
+}

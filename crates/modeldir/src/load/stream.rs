@@ -1,0 +1,239 @@
+//! Loading window by window in bounded memory, for those who hand tensors on and drop them.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU64;
+use std::panic::resume_unwind;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+use std::time::Instant;
+
+use tensorfile::{Buffer, Tensor};
+
+use super::budget::Budget;
+use super::cancel::Cancel;
+use super::progress::Meter;
+use super::scratch::PAGE;
+use super::{LoadOptions, LoadStats, Run, Workers, job, memory, tensors};
+use crate::index::IndexedTensor;
+use crate::plan::LoadPlan;
+use crate::{Error, Result, threads};
+
+/// Memory that streaming uses unasked, if no tensor needs more.
+const DEFAULT_IN_FLIGHT: u64 = 512 << 20;
+
+/// Parts of the memory: some are filled while another is in use.
+const WINDOWS: u64 = 4;
+
+/// How to stream a plan.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct StreamOptions<'a> {
+    /// How to read.
+    pub load: LoadOptions<'a>,
+    /// Most bytes of memory for tensors that are being read or wait to be taken. By default 512 MiB,
+    /// or what the longest tensor needs. More lets reading run further ahead of a caller who takes
+    /// tensors unevenly; less saves memory, down to the longest tensor.
+    pub max_bytes_in_flight: Option<NonZeroU64>,
+}
+
+impl LoadPlan {
+    /// Hands the tensors over in file order, while the next ones are being read.
+    ///
+    /// `take` is called by the calling thread, tensor after tensor. Tensors lie together in windows
+    /// of a quarter of the memory at most; that of a window is used again once all its tensors
+    /// are dropped. A tensor that `take` keeps is the caller's from then on: its window stays in
+    /// memory and is no longer counted.
+    ///
+    /// ```
+    /// use modeldir::{Error, ModelDir};
+    ///
+    /// let model = ModelDir::open(modeldir_fixtures::model("llama"))?;
+    /// let mut bytes = 0;
+    /// model.plan().stream(&Default::default(), |tensor| {
+    ///     bytes += tensor.byte_len() as u64; // upload it, convert it, write it
+    ///     Ok::<(), Error>(())
+    /// })?;
+    /// assert_eq!(bytes, model.byte_len());
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// What `take` returns, which ends the stream. [`Error::TensorTooLarge`] before anything is
+    /// read, for a tensor that needs more memory than may be used. Otherwise as
+    /// [`load`](Self::load), after all tensors of the windows before.
+    pub fn stream<E: From<Error>>(
+        &self,
+        options: &StreamOptions<'_>,
+        take: impl FnMut(Tensor) -> Result<(), E>,
+    ) -> Result<LoadStats, E> {
+        let start = Instant::now();
+        let in_flight = self.in_flight(options);
+        let window_len = (in_flight / WINDOWS).clamp(1, self.memory_len().max(1));
+        let windows = self.windows(window_len);
+        self.check_fit(&windows, in_flight)?;
+
+        let (budget, stop) = (Budget::new(in_flight), Cancel::child_of(options.load.cancel));
+        let meter = Meter::new(self.bytes_read(), options.load.progress);
+        let loader = Loader {
+            windows,
+            window_len: job::index_in(window_len),
+            budget: &budget,
+            options: LoadOptions { cancel: Some(&stop), ..options.load },
+            meter: &meter,
+            workers: Workers::of(self, &options.load),
+        };
+        let (sender, receiver) = sync_channel(job::index_in(WINDOWS));
+        let stats = thread::scope(|scope| {
+            // However the taking ends, by a panic too, the loader must not wait for it.
+            let _stop_at_end = StopAtEnd { stop: &stop, budget: &budget };
+            let thread = thread::Builder::new().name("modeldir-stream".into());
+            let loading = thread.spawn_scoped(scope, move || loader.load(&sender));
+            let loading = loading.map_err(|error| Error::Threads {
+                threads: 1,
+                message: error.to_string().into(),
+            })?;
+            self.take_all(&receiver, &budget, &stop, take)?;
+            let loaded = loading.join().unwrap_or_else(|panic| resume_unwind(panic));
+            Ok::<_, E>(loaded?)
+        })?;
+        meter.finish();
+        Ok(LoadStats { elapsed: start.elapsed(), ..stats })
+    }
+
+    /// Hands over the tensors of the windows as they come.
+    fn take_all<E: From<Error>>(
+        &self,
+        windows: &Receiver<Window>,
+        budget: &Budget,
+        stop: &Cancel,
+        mut take: impl FnMut(Tensor) -> Result<(), E>,
+    ) -> Result<(), E> {
+        for window in windows {
+            for tensor in window.tensors {
+                if stop.is_cancelled() {
+                    return Err(Error::Cancelled { path: self.index.root.clone() }.into());
+                }
+                take(tensor)?;
+            }
+            budget.give_back(window.buffer);
+        }
+        Ok(())
+    }
+
+    fn in_flight(&self, options: &StreamOptions<'_>) -> u64 {
+        let longest = self.planned().iter().map(|p| p.memory_range.end - p.memory_range.start);
+        // A window is longer than its one tensor by less than a page, to suit direct reads.
+        let longest = longest.max().unwrap_or(0).saturating_add(PAGE);
+        options.max_bytes_in_flight.map_or(DEFAULT_IN_FLIGHT.max(longest), NonZeroU64::get)
+    }
+
+    /// The plan in parts of about this much memory, in file order; none is of two shards.
+    fn windows(&self, window_len: u64) -> Vec<Self> {
+        let mut parts: Vec<_> = self.planned().iter().zip(self.tensors()).collect();
+        parts.sort_by_key(|(planned, tensor)| {
+            (tensor.shard(), tensor.file_range().start, planned.tensor)
+        });
+        let mut windows = Vec::new();
+        let (mut window, mut len, mut shard) = (Vec::new(), 0, 0);
+        for (planned, tensor) in parts {
+            let tensor_len = planned.memory_range.end - planned.memory_range.start;
+            // Beside its bytes a tensor may take up to a line to be aligned.
+            let needed = tensor_len + PAGE;
+            if !window.is_empty() && (tensor.shard() != shard || len + needed > window_len) {
+                windows.push(self.part(std::mem::take(&mut window)));
+                len = 0;
+            }
+            shard = tensor.shard();
+            len += needed;
+            window.push(planned);
+        }
+        if !window.is_empty() {
+            windows.push(self.part(window));
+        }
+        windows
+    }
+
+    fn check_fit(&self, windows: &[Self], max: u64) -> Result<()> {
+        match windows.iter().find(|window| window.memory_len() > max) {
+            None => Ok(()),
+            Some(window) => {
+                let (path, needed) = (self.index.root.clone(), window.memory_len());
+                let tensor = window.names().next().unwrap_or_default().into();
+                Err(Error::TensorTooLarge { path, tensor, needed, max })
+            }
+        }
+    }
+}
+
+/// What a stream reads at a time.
+struct Window {
+    /// In file order.
+    tensors: Vec<Tensor>,
+    /// The memory that they share.
+    buffer: Buffer,
+}
+
+/// Fills windows as long as there is memory for them.
+struct Loader<'a> {
+    windows: Vec<LoadPlan>,
+    window_len: usize,
+    budget: &'a Budget,
+    options: LoadOptions<'a>,
+    meter: &'a Meter<'a>,
+    workers: Workers,
+}
+
+impl Loader<'_> {
+    fn load(self, sender: &SyncSender<Window>) -> Result<LoadStats> {
+        let workers = self.workers;
+        threads::in_pool(workers.waiting, |pool| {
+            let run = Run { pool, workers, options: &self.options, meter: self.meter };
+            let mut stats = LoadStats { threads: workers.waiting, ..LoadStats::default() };
+            for window in &self.windows {
+                let Some(window) = self.fill(window, &run, &mut stats)? else { break };
+                if sender.send(window).is_err() {
+                    break;
+                }
+            }
+            Ok(stats)
+        })?
+    }
+
+    /// Reads a window, or returns `None` if nobody takes tensors any more.
+    fn fill(
+        &self,
+        plan: &LoadPlan,
+        run: &Run<'_>,
+        stats: &mut LoadStats,
+    ) -> Result<Option<Window>> {
+        let shard = plan.tensors().next().map_or(0, IndexedTensor::shard);
+        let path = plan.index.shard_path(shard);
+        let len = job::index_in(plan.memory_len()).max(self.window_len);
+        let Some(region) = self.budget.take(&path, len)? else { return Ok(None) };
+        let mut regions = BTreeMap::from([(shard, region)]);
+        let jobs = job::of_plan(plan, &mut regions);
+        stats.add(&run.run(plan, jobs)?);
+        let buffers = memory::freeze(regions);
+        let mut in_order: Vec<_> =
+            tensors(plan, &buffers)?.into_iter().zip(plan.planned()).collect();
+        in_order.sort_by_key(|(_, planned)| {
+            plan.index.get(planned.tensor).map(|tensor| tensor.file_range().start)
+        });
+        let tensors = in_order.into_iter().map(|(tensor, _)| tensor).collect();
+        let buffer = buffers.into_values().next().unwrap_or_else(|| Buffer::from_vec(Vec::new()));
+        Ok(Some(Window { tensors, buffer }))
+    }
+}
+
+/// Ends the loader of a stream when it goes out of scope.
+struct StopAtEnd<'a> {
+    stop: &'a Cancel,
+    budget: &'a Budget,
+}
+
+impl Drop for StopAtEnd<'_> {
+    fn drop(&mut self) {
+        self.stop.cancel();
+        self.budget.stop();
+    }
+}

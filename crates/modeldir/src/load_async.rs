@@ -1,0 +1,157 @@
+//! Loading from async code: the blocking load on a thread that may block; feature `tokio`.
+
+use std::fmt;
+use std::num::{NonZeroU64, NonZeroUsize};
+use std::panic::resume_unwind;
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+use tokio::task::{JoinError, spawn_blocking};
+
+use crate::load::{Cancel, Io, LoadOptions, Progress, StreamOptions};
+use crate::plan::LoadPlan;
+use crate::store::TensorStore;
+use crate::{Error, Result, Tensor};
+
+/// How to run a plan from async code: [`LoadOptions`] and [`StreamOptions`] that own what they have.
+#[derive(Clone, Default)]
+pub struct AsyncLoadOptions {
+    /// As [`LoadOptions::threads`].
+    pub threads: Option<NonZeroUsize>,
+    /// As [`LoadOptions::io`].
+    pub io: Io,
+    /// As [`LoadOptions::progress`]; called by the threads that read.
+    pub progress: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
+    /// As [`LoadOptions::cancel`]. Dropping the future does the same.
+    pub cancel: Option<Cancel>,
+    /// As [`StreamOptions::max_bytes_in_flight`]; only for streams.
+    pub max_bytes_in_flight: Option<NonZeroU64>,
+}
+
+impl fmt::Debug for AsyncLoadOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AsyncLoadOptions")
+            .field("threads", &self.threads)
+            .field("io", &self.io)
+            .field("progress", &self.progress.as_ref().map(|_| "Fn(Progress)"))
+            .field("cancel", &self.cancel)
+            .field("max_bytes_in_flight", &self.max_bytes_in_flight)
+            .finish()
+    }
+}
+
+impl AsyncLoadOptions {
+    fn borrowed<'a>(&'a self, cancel: &'a Cancel) -> StreamOptions<'a> {
+        let progress = self.progress.as_deref().map(|tell| tell as &(dyn Fn(Progress) + Sync));
+        let Self { threads, io, max_bytes_in_flight, .. } = *self;
+        let load = LoadOptions { threads, io, progress, cancel: Some(cancel) };
+        StreamOptions { load, max_bytes_in_flight }
+    }
+}
+
+impl LoadPlan {
+    /// Does what [`load`](Self::load) does, without blocking the caller's thread.
+    ///
+    /// When the future is dropped, each thread of the load stops within one request, of at most
+    /// 8 MiB, and the memory is given back.
+    ///
+    /// # Errors
+    ///
+    /// As [`load`](Self::load); [`Error::Cancelled`] also if the runtime is shut down before the
+    /// load begins.
+    ///
+    /// # Panics
+    ///
+    /// Panics outside of a tokio runtime.
+    pub async fn load_async(&self, options: AsyncLoadOptions) -> Result<TensorStore> {
+        let (plan, root) = (self.clone(), self.index.root.clone());
+        let at_drop = CancelAtDrop(Cancel::child_of(options.cancel.as_ref()));
+        let cancel = at_drop.0.clone();
+        let load = move || plan.load(&options.borrowed(&cancel).load);
+        let loaded = spawn_blocking(load).await;
+        drop(at_drop);
+        loaded.unwrap_or_else(|error| Err(ended(error, Error::Cancelled { path: root })))
+    }
+
+    /// Does what [`stream`](Self::stream) does for async code: tensors in file order, while the
+    /// next ones are read.
+    ///
+    /// Beside what may be in flight there is the window of the tensor that waits to be taken.
+    /// Reading stops as with [`load_async`](Self::load_async) when the stream is dropped.
+    ///
+    /// # Panics
+    ///
+    /// Panics outside of a tokio runtime.
+    #[must_use]
+    pub fn stream_async(&self, options: AsyncLoadOptions) -> TensorStream {
+        let (sender, tensors) = mpsc::channel(1);
+        let at_drop = CancelAtDrop(Cancel::child_of(options.cancel.as_ref()));
+        let (plan, cancel) = (self.clone(), at_drop.0.clone());
+        let task = spawn_blocking(move || {
+            let options = options.borrowed(&cancel);
+            let done = plan.stream(&options, |tensor| {
+                let cancelled = |_| Error::Cancelled { path: plan.index.root.clone() };
+                sender.blocking_send(Ok(tensor)).map_err(cancelled)
+            });
+            if let Err(error) = done {
+                // Nobody hears it when the stream was dropped.
+                sender.blocking_send(Err(error)).ok();
+            }
+        });
+        TensorStream { tensors, task: Some(task), _at_drop: at_drop }
+    }
+}
+
+/// Tensors as they are read; made by [`LoadPlan::stream_async`].
+#[derive(Debug)]
+pub struct TensorStream {
+    tensors: mpsc::Receiver<Result<Tensor>>,
+    /// What reads, until its end has been seen.
+    task: Option<tokio::task::JoinHandle<()>>,
+    _at_drop: CancelAtDrop,
+}
+
+impl TensorStream {
+    /// The next tensor, in file order; `None` after the last one and after an error.
+    ///
+    /// Nothing is lost if the future is dropped before it is ready.
+    ///
+    /// # Errors
+    ///
+    /// As [`LoadPlan::stream`].
+    ///
+    /// # Panics
+    ///
+    /// Panics as [`AsyncLoadOptions::progress`] did.
+    pub async fn next(&mut self) -> Option<Result<Tensor>> {
+        let next = self.tensors.recv().await;
+        if next.is_none() {
+            if let Some(task) = &mut self.task {
+                let ended = task.await;
+                self.task = None;
+                if let Err(panic) = ended.map_err(JoinError::try_into_panic) {
+                    resume_unwind(panic.ok()?);
+                }
+            }
+        }
+        next
+    }
+}
+
+/// Ends a load when whoever waits for it is gone.
+#[derive(Debug)]
+struct CancelAtDrop(Cancel);
+
+impl Drop for CancelAtDrop {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+/// What a task that did not finish means: a panic goes on, the end of the runtime is an error.
+fn ended(error: JoinError, cancelled: Error) -> Error {
+    match error.try_into_panic() {
+        Ok(panic) => resume_unwind(panic),
+        Err(_) => cancelled,
+    }
+}
