@@ -17,6 +17,12 @@ mod beside;
 mod hub;
 // Plans and loads: filters, threads, progress, stores.
 mod loading;
+// How bytes come: cached or not, past the cache or through it, into whose memory.
+mod reading;
+// Streams of tensors in bounded memory.
+mod streaming;
+// Loading from async code.
+mod asynchronous;
 // Parts of tensors in a plan: the same bytes as cutting one file, and few reads.
 mod parts;
 // What each rank takes of shipped models, against what transformers itself put there.

@@ -1,0 +1,114 @@
+//! Loading from async code: the same tensors, and an end when nobody waits any more.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc;
+
+use modeldir::{AsyncLoadOptions, Cancel, Error, ModelDir, Progress};
+use tokio::runtime::{Builder, Runtime};
+
+fn runtime() -> Runtime {
+    Builder::new_current_thread().build().unwrap()
+}
+
+fn llama() -> ModelDir {
+    ModelDir::open(modeldir_fixtures::model("llama")).unwrap()
+}
+
+#[test]
+fn a_load_gives_what_the_blocking_one_gives() {
+    let (model, last) = (llama(), Arc::new(AtomicU64::new(0)));
+    let told = Arc::clone(&last);
+    let tell = move |progress: Progress| told.store(progress.bytes_done, Ordering::Relaxed);
+    let options = AsyncLoadOptions { progress: Some(Arc::new(tell)), ..Default::default() };
+    let store = runtime().block_on(model.plan().load_async(options)).unwrap();
+    let blocking = model.load().unwrap();
+    assert_eq!(store.len(), blocking.len());
+    for (name, tensor) in blocking.iter() {
+        assert_eq!(store.tensor(name).unwrap().bytes(), tensor.bytes());
+    }
+    assert_eq!(last.load(Ordering::Relaxed), model.byte_len());
+}
+
+#[test]
+fn a_stream_gives_every_tensor_once_and_then_none() {
+    let model = llama();
+    let (mut names, mut bytes) = (Vec::new(), 0);
+    runtime().block_on(async {
+        let mut stream = model.plan().stream_async(AsyncLoadOptions::default());
+        while let Some(tensor) = stream.next().await {
+            let tensor = tensor.unwrap();
+            bytes += tensor.byte_len() as u64;
+            names.push(tensor.name().to_owned());
+        }
+        assert!(stream.next().await.is_none());
+    });
+    names.sort();
+    assert!(names.iter().eq(model.names()));
+    assert_eq!(bytes, model.byte_len());
+}
+
+#[test]
+fn errors_come_through() {
+    let model = llama();
+    let cancel = Cancel::default();
+    cancel.cancel();
+    let options = AsyncLoadOptions { cancel: Some(cancel), ..Default::default() };
+    runtime().block_on(async {
+        let ended = model.plan().load_async(options.clone()).await;
+        assert!(matches!(ended, Err(Error::Cancelled { .. })));
+        let mut stream = model.plan().stream_async(options);
+        assert!(matches!(stream.next().await, Some(Err(Error::Cancelled { .. }))));
+        assert!(stream.next().await.is_none());
+    });
+}
+
+#[test]
+fn a_load_whose_future_is_dropped_ends() {
+    let (began, has_begun) = mpsc::channel();
+    let (go_on, may_go_on) = mpsc::channel::<()>();
+    let may_go_on = std::sync::Mutex::new(may_go_on);
+    let tell = move |_: Progress| {
+        began.send(()).unwrap();
+        // Until the future is gone.
+        may_go_on.lock().unwrap().recv().ok();
+    };
+    let progress: Arc<dyn Fn(Progress) + Send + Sync> = Arc::new(tell);
+    let here = Arc::downgrade(&progress);
+    let options = AsyncLoadOptions { progress: Some(progress), ..Default::default() };
+    let runtime = runtime();
+    runtime.block_on(async {
+        let plan = llama().plan();
+        let mut load = Box::pin(plan.load_async(options));
+        let once = std::future::poll_fn(|context| {
+            assert!(load.as_mut().poll(context).is_pending());
+            std::task::Poll::Ready(())
+        });
+        once.await;
+        has_begun.recv().unwrap();
+        drop(load);
+    });
+    drop(go_on);
+    // The runtime waits for the task, which drops what it was given when it has ended.
+    drop(runtime);
+    assert!(here.upgrade().is_none());
+}
+
+#[test]
+fn a_panic_of_the_callers_reaches_the_caller() {
+    let tell = |_: Progress| panic!("told badly");
+    let options = AsyncLoadOptions { progress: Some(Arc::new(tell)), ..Default::default() };
+    let (model, streamed) = (llama(), options.clone());
+    let load = || runtime().block_on(model.plan().load_async(options));
+    let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(load)).unwrap_err();
+    assert_eq!(*panic.downcast::<&str>().unwrap(), "told badly");
+    let stream = || {
+        runtime().block_on(async {
+            let mut stream = model.plan().stream_async(streamed);
+            while stream.next().await.is_some() {}
+        });
+    };
+    let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(stream)).unwrap_err();
+    assert_eq!(*panic.downcast::<&str>().unwrap(), "told badly");
+}

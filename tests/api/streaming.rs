@@ -1,0 +1,162 @@
+//! Streams: tensors in file order, in bounded memory, until somebody stops them.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU64;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use modeldir::{Cancel, Error, LoadOptions, ModelDir, Progress, StreamOptions};
+use modeldir_fixtures::{ShardedModel, Tensor as Made};
+use tempfile::TempDir;
+
+use crate::loading::{threads, written};
+
+/// 40 tensors of 64 KiB in two shards, and a few small ones.
+fn model() -> (TempDir, BTreeMap<String, Vec<u8>>) {
+    let mut files = ShardedModel::new(2);
+    let mut made = BTreeMap::new();
+    for i in 0..40 {
+        let tensor = Made::random(&format!("t{:02}", (i * 7) % 40), "U8", &[64 << 10]);
+        made.insert(tensor.name.clone(), tensor.data.clone());
+        let small = Made::random(&format!("s{i:02}"), "F32", &[i % 3]);
+        made.insert(small.name.clone(), small.data.clone());
+        files = files.tensor(1 + i % 2, tensor).tensor(1 + i % 2, small);
+    }
+    (written(&files), made)
+}
+
+fn in_flight(bytes: u64, load: LoadOptions<'_>) -> StreamOptions<'_> {
+    StreamOptions { load, max_bytes_in_flight: NonZeroU64::new(bytes) }
+}
+
+/// The names in the order of shards and of their files.
+fn in_file_order(path: &Path) -> Vec<String> {
+    let model = ModelDir::open(path).unwrap();
+    let mut tensors: Vec<_> = model.tensors().collect();
+    tensors.sort_by_key(|t| (t.shard(), t.file_range().start, t.name().to_owned()));
+    tensors.into_iter().map(|tensor| tensor.name().to_owned()).collect()
+}
+
+#[test]
+fn tensors_come_in_file_order_with_their_bytes_whatever_the_memory() {
+    let (folder, made) = model();
+    let plan = ModelDir::open(folder.path()).unwrap().plan();
+    let order = in_file_order(folder.path());
+    for bytes in [80 << 10, 300 << 10, 1 << 20, 1 << 30] {
+        for count in [1, 3] {
+            let load = LoadOptions { threads: threads(count), ..LoadOptions::default() };
+            let mut names = Vec::new();
+            let stats = plan.stream(&in_flight(bytes, load), |tensor| {
+                assert!(tensor.bytes() == made[tensor.name()], "{}", tensor.name());
+                names.push(tensor.name().to_owned());
+                Ok::<(), Error>(())
+            });
+            let stats = stats.unwrap();
+            assert_eq!(names, order, "{bytes} bytes");
+            assert_eq!(stats.bytes_read, plan.bytes_read());
+        }
+    }
+}
+
+#[test]
+fn a_tensor_that_is_kept_stays_what_it_is() {
+    let (folder, made) = model();
+    let plan = ModelDir::open(folder.path()).unwrap().plan();
+    let mut kept = Vec::new();
+    let options = in_flight(300 << 10, LoadOptions::default());
+    plan.stream(&options, |tensor| {
+        kept.push(tensor);
+        Ok::<(), Error>(())
+    })
+    .unwrap();
+    assert_eq!(kept.len(), made.len());
+    for tensor in kept {
+        assert!(tensor.bytes() == made[tensor.name()], "{}", tensor.name());
+    }
+}
+
+#[test]
+fn a_tensor_that_needs_more_memory_than_there_may_be_is_refused_at_once() {
+    let (folder, _) = model();
+    let plan = ModelDir::open(folder.path()).unwrap().plan();
+    let options = in_flight(10_000, LoadOptions::default());
+    let error = plan.stream(&options, |_| Ok::<(), Error>(())).unwrap_err();
+    let Error::TensorTooLarge { tensor, needed, max: 10_000, .. } = &error else {
+        unreachable!("{error}")
+    };
+    assert!(tensor.starts_with('t') && *needed >= 64 << 10, "{error}");
+    assert!(error.to_string().contains("StreamOptions::max_bytes_in_flight"), "{error}");
+}
+
+#[test]
+fn who_takes_can_end_the_stream_with_an_error_of_its_own() {
+    #[derive(Debug)]
+    enum Mine {
+        Full(usize),
+        Loading(Error),
+    }
+    impl From<Error> for Mine {
+        fn from(error: Error) -> Self {
+            Self::Loading(error)
+        }
+    }
+    let (folder, _) = model();
+    let plan = ModelDir::open(folder.path()).unwrap().plan();
+    let mut taken = 0;
+    let ended = plan.stream(&in_flight(300 << 10, LoadOptions::default()), |_| {
+        taken += 1;
+        if taken == 5 { Err(Mine::Full(taken)) } else { Ok(()) }
+    });
+    assert!(matches!(ended, Err(Mine::Full(5))));
+    std::fs::remove_file(folder.path().join(modeldir_fixtures::shard_name(2, 2))).unwrap();
+    let ended = plan.stream(&StreamOptions::default(), |_| Ok::<(), Mine>(()));
+    assert!(matches!(ended, Err(Mine::Loading(Error::File(_)))), "{ended:?}");
+}
+
+#[test]
+fn a_panic_of_who_takes_ends_the_stream_and_reaches_the_caller() {
+    let (folder, _) = model();
+    let plan = ModelDir::open(folder.path()).unwrap().plan();
+    let options = in_flight(300 << 10, LoadOptions::default());
+    let stream = || plan.stream(&options, |_| -> Result<(), Error> { panic!("taken badly") });
+    let panic = catch_unwind(AssertUnwindSafe(stream)).unwrap_err();
+    assert_eq!(*panic.downcast::<&str>().unwrap(), "taken badly");
+    let tell = |_: Progress| panic!("told badly");
+    let load = LoadOptions { progress: Some(&tell), ..LoadOptions::default() };
+    let stream = || plan.stream(&in_flight(300 << 10, load), |_| Ok::<(), Error>(()));
+    let panic = catch_unwind(AssertUnwindSafe(stream)).unwrap_err();
+    assert_eq!(*panic.downcast::<&str>().unwrap(), "told badly");
+}
+
+#[test]
+fn a_cancelled_stream_hands_nothing_over_any_more() {
+    let (folder, _) = model();
+    let plan = ModelDir::open(folder.path()).unwrap().plan();
+    let cancel = Cancel::default();
+    let load = LoadOptions { cancel: Some(&cancel), ..LoadOptions::default() };
+    let mut taken = 0;
+    let ended = plan.stream(&in_flight(1 << 20, load), |_| {
+        taken += 1;
+        if taken == 3 {
+            cancel.cancel();
+        }
+        Ok::<(), Error>(())
+    });
+    assert!(matches!(ended, Err(Error::Cancelled { .. })), "{ended:?}");
+    assert_eq!(taken, 3);
+}
+
+#[test]
+fn progress_of_a_stream_ends_with_all_bytes() {
+    let (folder, _) = model();
+    let plan = ModelDir::open(folder.path()).unwrap().plan();
+    let last = std::sync::atomic::AtomicU64::new(0);
+    let tell = |progress: Progress| {
+        assert_eq!(progress.bytes_total, plan.bytes_read());
+        let before = last.swap(progress.bytes_done, std::sync::atomic::Ordering::Relaxed);
+        assert!(before <= progress.bytes_done);
+    };
+    let load = LoadOptions { progress: Some(&tell), ..LoadOptions::default() };
+    plan.stream(&in_flight(300 << 10, load), |_| Ok::<(), Error>(())).unwrap();
+    assert_eq!(last.into_inner(), plan.bytes_read());
+}
