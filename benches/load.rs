@@ -1,12 +1,15 @@
-//! Loading 2 GiB in 8 shards from the page cache into owned memory, beside the way of candle: map
-//! each shard and copy tensor by tensor.
+//! Loading from the page cache into owned memory: 4 GiB of a few large tensors and 1 GiB of 20,000
+//! small ones, beside the way of candle, which maps each shard and copies tensor by tensor, and
+//! beside reads and copies without any tensors.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use memmap2::Mmap;
-use modeldir::{LoadOptions, ModelDir};
-use modeldir_benches::{Contestant, llama, pretouch, race, warm};
+use modeldir::{LoadOptions, ModelDir, TensorStore};
+use modeldir_benches::{
+    Contestant, copy, llama, pretouch, race, read_into_huge_pages, small_tensors, warm,
+};
 use rayon::prelude::*;
 use safetensors::SafeTensors;
 
@@ -25,17 +28,21 @@ fn shards(dir: &Path) -> Vec<PathBuf> {
 }
 
 fn main() {
-    let dir = llama(2 << 30, 8);
+    large();
+    reload();
+    small();
+}
+
+/// A few large tensors.
+fn large() {
+    let dir = llama(4 << 30, 8);
     let shards = shards(&dir);
     let bytes = ModelDir::open(&dir).expect("a valid model").byte_len();
     warm(&dir);
     let before = || pretouch(bytes + bytes / 3);
+    let floor = |threads| read_into_huge_pages(&shards, threads).expect("readable shards");
     let contestants = vec![
-        Contestant::new("ModelDir::open + load", || {
-            let model = ModelDir::open(&dir).expect("a valid model");
-            model.plan().load(&LoadOptions::default()).expect("a readable model")
-        })
-        .prepared(before),
+        Contestant::new("open + load", || load(&dir)).prepared(before),
         Contestant::new("mmap + copy per tensor, 1 thread", || {
             shards.iter().flat_map(copy_shard).collect::<Vec<_>>()
         })
@@ -44,6 +51,58 @@ fn main() {
             shards.par_iter().flat_map_iter(copy_shard).collect::<Vec<_>>()
         })
         .prepared(before),
+        Contestant::new("fs::read, thread per core", || {
+            shards.par_iter().map(|path| std::fs::read(path).expect("a shard")).collect::<Vec<_>>()
+        })
+        .prepared(before),
+        Contestant::new("read into huge pages, 2 threads", || floor(2)).prepared(before),
+        Contestant::new("read into huge pages, 4 threads", || floor(4)).prepared(before),
     ];
-    race("load 2 GiB in 8 shards, hot", 9, bytes, contestants);
+    race("load 4 GiB in 8 shards, hot", 9, bytes, contestants);
+}
+
+/// Into memory that is in use already.
+fn reload() {
+    let dir = llama(2 << 30, 8);
+    let bytes = ModelDir::open(&dir).expect("a valid model").byte_len();
+    warm(&dir);
+    let mut memory = load(&dir).into_memory();
+    let len = usize::try_from(bytes).expect("a bench fits in memory");
+    let (from, mut to) = (vec![1; len], vec![2; len]);
+    let contestants = vec![
+        Contestant::new("open + load into reused memory", || {
+            let plan = ModelDir::open(&dir).expect("a valid model").plan();
+            let reused = std::mem::take(&mut memory);
+            let store = plan.load_reusing(reused, &LoadOptions::default());
+            memory = store.expect("a readable model").into_memory();
+        }),
+        Contestant::new("copy of resident memory, 2 threads", || copy(&from, &mut to, 2)),
+    ];
+    race("load 2 GiB again, hot", 9, bytes, contestants);
+}
+
+/// Many small tensors.
+fn small() {
+    let dir = small_tensors(20_000, 1 << 30, 4);
+    let shards = shards(&dir);
+    let bytes = ModelDir::open(&dir).expect("a valid model").byte_len();
+    warm(&dir);
+    let before = || pretouch(bytes + bytes / 3);
+    let contestants = vec![
+        Contestant::new("open + load", || load(&dir)).prepared(before),
+        Contestant::new("read into huge pages, 1 thread", || {
+            read_into_huge_pages(&shards, 1).expect("readable shards")
+        })
+        .prepared(before),
+        Contestant::new("mmap + copy per tensor, 1 thread", || {
+            shards.iter().flat_map(copy_shard).collect::<Vec<_>>()
+        })
+        .prepared(before),
+    ];
+    race("load 1 GiB of 20,000 tensors, hot", 9, bytes, contestants);
+}
+
+fn load(dir: &Path) -> TensorStore {
+    let model = ModelDir::open(dir).expect("a valid model");
+    model.plan().load(&LoadOptions::default()).expect("a readable model")
 }

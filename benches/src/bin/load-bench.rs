@@ -10,10 +10,10 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::{Parser, ValueEnum};
-use modeldir::{Error, Io, LoadOptions, LoadPlan, ModelDir, Selection, StreamOptions, Tensor};
+use modeldir::{Error, Io, LoadOptions, LoadPlan, ModelDir, StreamOptions, Tensor};
 use modeldir::{LoadStats, MapOptions};
 use modeldir_benches::{
-    Usage, anonymous_bytes, drop_cache, free_bytes, pretouch, warm_cache, warm_half,
+    Usage, anonymous_bytes, drop_cache, free_bytes, pretouch, rank_plan, warm_cache, warm_half,
 };
 use sha2::{Digest, Sha256};
 
@@ -141,24 +141,13 @@ fn run(args: &Args) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// The whole model, or the part of a rank: every matrix is cut, in the order of names the first by
-/// rows, the next by columns and so on, unless its extent cannot be divided.
+/// The whole model, or the part of a rank.
 fn plan(args: &Args) -> modeldir::Result<LoadPlan> {
     let plan = ModelDir::open(&args.model_dir)?.plan();
-    let (Some(rank), Some(world)) = (args.rank, args.world) else { return Ok(plan) };
-    let matrices = std::cell::Cell::new(0);
-    plan.select(|tensor| {
-        let shape = tensor.shape();
-        if shape.len() != 2 {
-            return Some(Selection::all());
-        }
-        let dim = matrices.replace(matrices.get() + 1) % 2;
-        if shape[dim] % world != 0 {
-            return Some(Selection::all());
-        }
-        let part = shape[dim] / world;
-        Some(Selection::all().with_range(dim, rank * part..(rank + 1) * part))
-    })
+    match (args.rank, args.world) {
+        (Some(rank), Some(world)) => rank_plan(&plan, rank, world),
+        _ => Ok(plan),
+    }
 }
 
 fn load(
