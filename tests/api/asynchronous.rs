@@ -6,7 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 
 use modeldir::{AsyncLoadOptions, Cancel, Error, ModelDir, Progress};
+use modeldir_fixtures::{ShardedModel, Tensor as Made};
 use tokio::runtime::{Builder, Runtime};
+
+use crate::loading::written;
+use crate::machine::at_once;
 
 fn runtime() -> Runtime {
     Builder::new_current_thread().build().unwrap()
@@ -93,6 +97,43 @@ fn a_load_whose_future_is_dropped_ends() {
     // The runtime waits for the task, which drops what it was given when it has ended.
     drop(runtime);
     assert!(here.upgrade().is_none());
+}
+
+#[test]
+fn a_stream_that_is_dropped_anywhere_ends() {
+    let files = (1..=12).fold(ShardedModel::new(12), |files, i| {
+        files.tensor(i, Made::random(&format!("t{i:02}"), "U8", &[64]))
+    });
+    let folder = written(&files);
+    let plan = ModelDir::open(folder.path()).unwrap().plan();
+    at_once(move || {
+        for taken in 0..=12 {
+            let runtime = runtime();
+            runtime.block_on(async {
+                let mut stream = plan.stream_async(AsyncLoadOptions::default());
+                for _ in 0..taken {
+                    assert!(stream.next().await.unwrap().is_ok());
+                }
+            });
+            // It waits for the task.
+            drop(runtime);
+        }
+    });
+}
+
+#[test]
+fn a_runtime_that_has_ended_is_an_error_and_not_an_end() {
+    let (plan, ended) = (llama().plan(), runtime());
+    let handle = ended.handle().clone();
+    drop(ended);
+    let entered = handle.enter();
+    let mut stream = plan.stream_async(AsyncLoadOptions::default());
+    drop(entered);
+    runtime().block_on(async {
+        let first = stream.next().await;
+        assert!(matches!(first, Some(Err(Error::Cancelled { .. }))), "{first:?}");
+        assert!(stream.next().await.is_none());
+    });
 }
 
 #[test]

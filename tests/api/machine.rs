@@ -57,7 +57,7 @@ fn fifo(path: &Path) {
 }
 
 /// Runs something that must not block. Where it panics, this panics as it did.
-fn at_once<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+pub(crate) fn at_once<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     let (send, receive) = mpsc::channel();
     let worker = thread::spawn(move || send.send(work()));
     match receive.recv_timeout(PATIENCE) {

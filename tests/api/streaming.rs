@@ -10,6 +10,7 @@ use modeldir_fixtures::{ShardedModel, Tensor as Made};
 use tempfile::TempDir;
 
 use crate::loading::{threads, written};
+use crate::machine::at_once;
 
 /// 40 tensors of 64 KiB in two shards, and a few small ones.
 fn model() -> (TempDir, BTreeMap<String, Vec<u8>>) {
@@ -126,6 +127,45 @@ fn a_panic_of_who_takes_ends_the_stream_and_reaches_the_caller() {
     let stream = || plan.stream(&in_flight(300 << 10, load), |_| Ok::<(), Error>(()));
     let panic = catch_unwind(AssertUnwindSafe(stream)).unwrap_err();
     assert_eq!(*panic.downcast::<&str>().unwrap(), "told badly");
+}
+
+#[test]
+fn a_stream_of_many_windows_ends_wherever_taking_ends() {
+    // Each shard is a window, and memory for all of them is there.
+    let files = (1..=12).fold(ShardedModel::new(12), |files, i| {
+        files.tensor(i, Made::random(&format!("t{i:02}"), "U8", &[64]))
+    });
+    let folder = written(&files);
+    let plan = ModelDir::open(folder.path()).unwrap().plan();
+    at_once(move || {
+        for last in 1..=12 {
+            let (mut taken, cancel) = (0, Cancel::default());
+            let ended = plan.stream(&StreamOptions::default(), |_| {
+                taken += 1;
+                if taken == last { Err(Error::HubName { name: "mine".into() }) } else { Ok(()) }
+            });
+            assert!(matches!(ended, Err(Error::HubName { .. })), "{ended:?}");
+            let stream = || {
+                plan.stream(&StreamOptions::default(), |_| {
+                    taken -= 1;
+                    assert!(taken > 0, "taken badly");
+                    Ok::<(), Error>(())
+                })
+            };
+            let panic = catch_unwind(AssertUnwindSafe(stream)).unwrap_err();
+            assert_eq!(*panic.downcast::<&str>().unwrap(), "taken badly");
+            let load = LoadOptions { cancel: Some(&cancel), ..LoadOptions::default() };
+            let ended = plan.stream(&in_flight(1 << 30, load), |_| {
+                taken += 1;
+                if taken == last {
+                    cancel.cancel();
+                }
+                Ok::<(), Error>(())
+            });
+            assert!(last == 12 || matches!(ended, Err(Error::Cancelled { .. })), "{ended:?}");
+            assert_eq!(taken, last);
+        }
+    });
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::panic::resume_unwind;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
@@ -98,13 +99,14 @@ impl LoadPlan {
                 sender.blocking_send(Err(error)).ok();
             }
         });
-        TensorStream { tensors, task: Some(task), _at_drop: at_drop }
+        TensorStream { root: self.index.root.clone(), tensors, task: Some(task), _at_drop: at_drop }
     }
 }
 
 /// Tensors as they are read; made by [`LoadPlan::stream_async`].
 #[derive(Debug)]
 pub struct TensorStream {
+    root: PathBuf,
     tensors: mpsc::Receiver<Result<Tensor>>,
     /// What reads, until its end has been seen.
     task: Option<tokio::task::JoinHandle<()>>,
@@ -118,7 +120,8 @@ impl TensorStream {
     ///
     /// # Errors
     ///
-    /// As [`LoadPlan::stream`].
+    /// As [`LoadPlan::stream`]; [`Error::Cancelled`] also if the runtime is shut down before the
+    /// stream begins.
     ///
     /// # Panics
     ///
@@ -127,11 +130,10 @@ impl TensorStream {
         let next = self.tensors.recv().await;
         if next.is_none() {
             if let Some(task) = &mut self.task {
-                let ended = task.await;
+                let done = task.await;
                 self.task = None;
-                if let Err(panic) = ended.map_err(JoinError::try_into_panic) {
-                    resume_unwind(panic.ok()?);
-                }
+                let cancelled = Error::Cancelled { path: self.root.clone() };
+                return done.err().map(|error| Err(ended(error, cancelled)));
             }
         }
         next

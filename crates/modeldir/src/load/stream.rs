@@ -84,26 +84,29 @@ impl LoadPlan {
         };
         let (sender, receiver) = sync_channel(job::index_in(WINDOWS));
         let stats = thread::scope(|scope| {
-            // However the taking ends, by a panic too, the loader must not wait for it.
-            let _stop_at_end = StopAtEnd { stop: &stop, budget: &budget };
+            // However the taking ends, by a panic too, the loader must not wait for it: neither for
+            // memory nor, as the receiver goes with the taking, for somebody to take a window.
+            let stop_at_end = StopAtEnd { stop: &stop, budget: &budget };
             let thread = thread::Builder::new().name("modeldir-stream".into());
             let loading = thread.spawn_scoped(scope, move || loader.load(&sender));
             let loading = loading.map_err(|error| Error::Threads {
                 threads: 1,
                 message: error.to_string().into(),
             })?;
-            self.take_all(&receiver, &budget, &stop, take)?;
+            let taken = self.take_all(receiver, &budget, &stop, take);
+            drop(stop_at_end);
             let loaded = loading.join().unwrap_or_else(|panic| resume_unwind(panic));
+            taken?;
             Ok::<_, E>(loaded?)
         })?;
         meter.finish();
         Ok(LoadStats { elapsed: start.elapsed(), ..stats })
     }
 
-    /// Hands over the tensors of the windows as they come.
+    /// Hands over the tensors of the windows as they come; whoever sends them is not held up after.
     fn take_all<E: From<Error>>(
         &self,
-        windows: &Receiver<Window>,
+        windows: Receiver<Window>,
         budget: &Budget,
         stop: &Cancel,
         mut take: impl FnMut(Tensor) -> Result<(), E>,
