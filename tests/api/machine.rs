@@ -146,6 +146,26 @@ fn a_shard_shortened_after_opening_has_changed() {
 }
 
 #[test]
+fn a_shortened_shard_names_the_first_tensor_that_lost_bytes() {
+    let names = ["a", "b", "c"];
+    let files =
+        names.iter().fold(ShardedModel::new(1), |files, name| files.tensor(1, tensor(name)));
+    for (kept, lost) in [(4095, "a"), (4096, "b"), (8191, "b"), (8192, "c"), (3 * 4096 - 1, "c")] {
+        let folder = written(&files);
+        let model = ModelDir::open(folder.path()).unwrap();
+        let data_start = model.info("a").unwrap().file_range().start;
+        let path = model.path().join(model.shards()[0].path());
+        File::options().write(true).open(path).unwrap().set_len(data_start + kept).unwrap();
+        match model.load().unwrap_err() {
+            Error::File(FileError::Changed { tensor, .. }) => {
+                assert_eq!(tensor.as_deref(), Some(lost));
+            }
+            error => unreachable!("{error:?}"),
+        }
+    }
+}
+
+#[test]
 fn a_shard_replaced_after_opening_has_changed() {
     let error = refused_after(|path| {
         let next = path.with_extension("next");

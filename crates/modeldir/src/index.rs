@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tensorfile::{Dtype, SourceFile, TensorInfo};
+use tensorfile::{Dtype, FileFact, SourceFile, TensorInfo};
 use tracing::debug_span;
 use tracing::field::Empty;
 
@@ -202,16 +202,29 @@ impl Index {
         self.root.join(self.shards[shard].path())
     }
 
-    /// Puts the name of the first tensor that a failed read was for into its error.
+    /// Puts a name into the error of bytes of a shard that were to be read: that of the first tensor
+    /// that has lost bytes if the file is shorter now, or else of the first one in the range.
     pub(crate) fn with_tensor(
         &self,
         error: tensorfile::Error,
         shard: usize,
         file_range: Range<u64>,
     ) -> tensorfile::Error {
+        let Range { start, end } = file_range;
+        let wanted = match &error {
+            tensorfile::Error::Changed { what: FileFact::ByteLen, after, .. } => {
+                u64::try_from(*after).unwrap_or(0)..u64::MAX
+            }
+            // If the file has grown again, nobody knows what was missing.
+            tensorfile::Error::ReadPastEnd { start: first, byte_len, .. } if *byte_len < end => {
+                start.max(*first).max(*byte_len)..end
+            }
+            tensorfile::Error::Read { start: first, .. } => start.max(*first)..end,
+            _ => start..end,
+        };
         let touched = |tensor: &IndexedTensor<'_>| {
             let range = tensor.file_range();
-            tensor.shard() == shard && range.start < file_range.end && file_range.start < range.end
+            tensor.shard() == shard && range.start < wanted.end && wanted.start < range.end
         };
         match self.iter().filter(touched).min_by_key(|tensor| tensor.file_range().start) {
             Some(tensor) => error.with_tensor(tensor.name()),

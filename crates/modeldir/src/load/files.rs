@@ -109,7 +109,9 @@ impl OpenShard<'_> {
 
     /// Makes sure that nothing changed the shard while it was read, and closes it.
     pub(super) fn close(self) -> Result<()> {
-        Ok(self.get()?.file().check_unchanged()?)
+        let unchanged = self.get()?.file().check_unchanged();
+        // If it is shorter now, it has lost some tensor; otherwise none in particular.
+        Ok(unchanged.map_err(|error| self.shards.index.with_tensor(error, self.shard, 0..0))?)
     }
 }
 
