@@ -74,7 +74,8 @@ impl LoadPlan {
     }
 
     /// Does what [`load`](Self::load) does in memory that another store has given up, as far as it
-    /// fits; the rest of it is given back first.
+    /// fits; the rest of it is given back first. What is too long by more than 32 MiB in all fits
+    /// no more.
     ///
     /// Memory that is in use already costs no page faults: loading a model of the same shape again
     /// takes about as long as copying it.

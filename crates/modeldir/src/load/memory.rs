@@ -1,5 +1,6 @@
 //! The memory of a load: one region for each shard, new or from a store that has given it up.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -43,9 +44,9 @@ impl Memory {
         }
     }
 
-    /// Takes the shortest region of at least this length.
-    pub(super) fn take(&mut self, byte_len: usize) -> Option<BufferMut> {
-        let mut fitting = self.regions.range_mut(byte_len..);
+    /// Takes the shortest region of at least this length that has at most `spare` bytes more.
+    fn take(&mut self, byte_len: usize, spare: usize) -> Option<BufferMut> {
+        let mut fitting = self.regions.range_mut(byte_len..=byte_len.saturating_add(spare));
         fitting.find_map(|(_, regions)| regions.pop())
     }
 }
@@ -56,6 +57,9 @@ impl fmt::Debug for Memory {
     }
 }
 
+/// Most bytes that reused regions have in all and nobody needs. They count as memory of the load.
+const MAX_SPARE: usize = 32 << 20;
+
 /// The regions of a load by the positions of their shards; none for a shard that nothing is read
 /// from.
 pub(super) type Regions = BTreeMap<usize, BufferMut>;
@@ -63,8 +67,16 @@ pub(super) type Regions = BTreeMap<usize, BufferMut>;
 /// A region for each shard: of this memory what fits, and new ones, which nothing has touched yet.
 pub(super) fn regions(plan: &LoadPlan, mut memory: Memory) -> Result<Regions> {
     let lens = plan.memory().iter().map(|&len| usize::try_from(len).unwrap_or(usize::MAX));
-    let needed: Vec<_> = lens.enumerate().filter(|(_, len)| *len > 0).collect();
-    let reused: Vec<_> = needed.iter().map(|(_, len)| memory.take(*len)).collect();
+    let mut needed: Vec<_> = lens.enumerate().filter(|(_, len)| *len > 0).collect();
+    // The longest first, or a short shard could take what a long one needs.
+    needed.sort_by_key(|(_, len)| Reverse(*len));
+    let mut spare = MAX_SPARE;
+    let mut reuse = |len| {
+        let region = memory.take(len, spare)?;
+        spare -= region.len() - len;
+        Some(region)
+    };
+    let reused: Vec<_> = needed.iter().map(|(_, len)| reuse(*len)).collect();
     // What does not fit is given back before anything new is asked for.
     drop(memory);
     let mut regions = Regions::new();
@@ -78,4 +90,54 @@ pub(super) fn regions(plan: &LoadPlan, mut memory: Memory) -> Result<Regions> {
 /// The same regions, shareable and fixed.
 pub(super) fn freeze(regions: Regions) -> BTreeMap<usize, Buffer> {
     regions.into_iter().map(|(shard, region)| (shard, region.freeze())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use tensorfile::BufferMut;
+
+    use super::{MAX_SPARE, Memory, regions};
+    use crate::ModelDir;
+
+    /// Memory in regions of these lengths; it is not touched.
+    fn memory(lens: impl IntoIterator<Item = usize>) -> Memory {
+        let mut memory = Memory::default();
+        for len in lens {
+            memory.add(BufferMut::with_len("m".as_ref(), len).unwrap().freeze());
+        }
+        memory
+    }
+
+    /// A plan of two shards that need about this many bytes.
+    fn plan(dir: &tempfile::TempDir, lens: [usize; 2]) -> crate::LoadPlan {
+        for (i, len) in lens.into_iter().enumerate() {
+            let path = dir.path().join(modeldir_fixtures::shard_name(i + 1, 2));
+            let name = format!("w{i}");
+            let tensor = modeldir_fixtures::Tensor::new(&name, "U8", &[len], vec![0; len]);
+            std::fs::write(path, modeldir_fixtures::file(&[tensor])).unwrap();
+        }
+        ModelDir::open(dir.path()).unwrap().plan()
+    }
+
+    #[test]
+    fn a_short_shard_takes_no_memory_that_a_long_one_needs() {
+        let dir = tempfile::tempdir().unwrap();
+        let plan = plan(&dir, [100, 3 << 20]);
+        let old = usize::try_from(plan.memory_len()).unwrap();
+        let regions = regions(&plan, memory([old])).unwrap();
+        assert_eq!(regions[&1].len(), old);
+        assert!(regions[&0].len() < 1 << 20);
+    }
+
+    #[test]
+    fn memory_that_nobody_needs_is_given_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let plan = plan(&dir, [100, 3 << 20]);
+        let needed = usize::try_from(plan.memory_len()).unwrap();
+        for old in [[MAX_SPARE, MAX_SPARE], [1 << 30, 1 << 30], [MAX_SPARE / 2, MAX_SPARE]] {
+            let regions = regions(&plan, memory(old)).unwrap();
+            let held: usize = regions.values().map(BufferMut::len).sum();
+            assert!(held <= needed + MAX_SPARE, "{old:?}: {held}");
+        }
+    }
 }
