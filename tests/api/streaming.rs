@@ -60,6 +60,25 @@ fn tensors_come_in_file_order_with_their_bytes_whatever_the_memory() {
 }
 
 #[test]
+fn tensors_that_fit_together_are_read_together() {
+    let files = (0..40).fold(ShardedModel::new(1), |files, i| {
+        files.tensor(1, Made::random(&format!("t{i:02}"), "U8", &[(i + 1) % 40]))
+    });
+    let folder = written(&files);
+    let plan = ModelDir::open(folder.path()).unwrap().plan();
+    // One tensor has no byte.
+    for plan in [plan.only(["t39"]).unwrap(), plan] {
+        let mut taken = 0;
+        let stats = plan.stream(&StreamOptions::default(), |_| {
+            taken += 1;
+            Ok::<(), Error>(())
+        });
+        assert_eq!(stats.unwrap().requests, plan.requests().len());
+        assert_eq!(taken, plan.len());
+    }
+}
+
+#[test]
 fn a_tensor_that_is_kept_stays_what_it_is() {
     let (folder, made) = model();
     let plan = ModelDir::open(folder.path()).unwrap().plan();

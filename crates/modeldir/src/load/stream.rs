@@ -68,15 +68,15 @@ impl LoadPlan {
     ) -> Result<LoadStats, E> {
         let start = Instant::now();
         let in_flight = self.in_flight(options);
-        let window_len = (in_flight / WINDOWS).clamp(1, self.memory_len().max(1));
-        let windows = self.windows(window_len);
+        let windows = self.windows(in_flight / WINDOWS);
         self.check_fit(&windows, in_flight)?;
+        let longest = windows.iter().map(Self::memory_len).max().unwrap_or(0);
 
         let (budget, stop) = (Budget::new(in_flight), Cancel::child_of(options.load.cancel));
         let meter = Meter::new(self.bytes_read(), options.load.progress);
         let loader = Loader {
+            window_len: job::index_in(longest.min(in_flight / WINDOWS)),
             windows,
-            window_len: job::index_in(window_len),
             budget: &budget,
             options: LoadOptions { cancel: Some(&stop), ..options.load },
             meter: &meter,
@@ -179,6 +179,7 @@ struct Window {
 /// Fills windows as long as there is memory for them.
 struct Loader<'a> {
     windows: Vec<LoadPlan>,
+    /// The least length of a region, so that one window can have that of another.
     window_len: usize,
     budget: &'a Budget,
     options: LoadOptions<'a>,
