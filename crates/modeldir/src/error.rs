@@ -262,10 +262,19 @@ pub enum Error {
     )]
     NoRules { model_type: Box<str> },
     /// The configuration lacks a number that the built-in rules need.
-    #[error("the configuration of this {} says no {field} above 0", Quoted(model_type))]
+    #[error(
+        "model type {}: its rules need {field}, and the configuration says none above 0",
+        Quoted(model_type)
+    )]
     NoNumber { model_type: Box<str>, field: &'static str },
     /// A plan of transformers has a style that is not known.
-    #[error("{}: {}: unknown style {}", PathText(path), Quoted(module), Quoted(style))]
+    #[error(
+        "{}: {}: unknown style {}; take the entry out of the plan, and say how to cut the module \
+         with Partition::with_rules",
+        PathText(path),
+        Quoted(module),
+        Quoted(style)
+    )]
     TpStyle { path: PathBuf, module: Box<str>, style: Box<str> },
     /// A text is not a rank and the number of ranks.
     #[error("{}: expected a rank and how many there are, such as 0/4", Quoted(text))]
@@ -276,14 +285,25 @@ pub enum Error {
     /// A tensor cannot be cut as its rule says.
     #[error("tensor {}: rule {}: {misfit}", Quoted(tensor), Quoted(rule))]
     Cut { tensor: Box<str>, rule: Box<str>, misfit: Misfit },
-    /// The ranks do not divide the experts, or the slots of experts.
-    #[error("{}{count} experts over {size} ranks{}", OfTensor(tensor), Divisors(*count))]
+    /// The ranks do not divide the experts.
+    #[error(
+        "{}{count} experts over {size} ranks{}; Uneven::Balanced and Uneven::Chunk give some ranks \
+         more than others",
+        OfTensor(tensor),
+        Divisors(*count)
+    )]
     UnevenExperts { tensor: Option<Box<str>>, count: usize, size: usize },
+    /// The ranks do not divide the slots of experts, of which each rank has as many.
+    #[error("{}{count} expert slots over {size} ranks{}", OfTensor(tensor), Divisors(*count))]
+    UnevenSlots { tensor: Option<Box<str>>, count: usize, size: usize },
     /// The slots of experts have no list for the layer of a tensor.
     #[error("{}no list of expert slots for this layer", OfTensor(tensor))]
     NoExpertSlots { tensor: Option<Box<str>> },
     /// The slots of experts list one that does not exist.
-    #[error("{}expert slots: expert {expert} of {count}, counted from 0", OfTensor(tensor))]
+    #[error(
+        "{}expert slots: {expert} is not an expert of {count}, counted from 0",
+        OfTensor(tensor)
+    )]
     ExpertSlot { tensor: Option<Box<str>>, expert: usize, count: usize },
     /// The sizes of stages are not one for each, or do not make the layers.
     #[error(
@@ -294,16 +314,24 @@ pub enum Error {
     )]
     LayerSizes { sizes: Box<[usize]>, stages: usize, layers: Option<usize> },
     /// A tensor is said to be of an expert or a stage that does not exist.
-    #[error("tensor {}: {what} {number} of {count}, counted from 0", Quoted(tensor))]
+    #[error("tensor {}: {what} {number} is not one of {count}, counted from 0", Quoted(tensor))]
     Number { tensor: Box<str>, what: &'static str, number: usize, count: usize },
     /// Layers do not fit on devices in their order.
     #[error("{bytes} bytes of layers and what surrounds them do not fit on devices of {budgets:?}")]
     Budgets { bytes: u128, budgets: Box<[u64]> },
     /// Rules of a strict partition match no tensor.
-    #[error("{} rules match nothing: {}", patterns.len(), Shown(patterns))]
+    #[error(
+        "{} rules match nothing, and Partition::strict is set: {}",
+        patterns.len(),
+        Shown(patterns)
+    )]
     UnusedRules { patterns: Box<[String]> },
     /// No rule of a strict partition matches these tensors.
-    #[error("{} tensors that no rule matches: {}", tensors.len(), Shown(tensors))]
+    #[error(
+        "{} tensors that no rule matches, and Partition::strict is set: {}",
+        tensors.len(),
+        Shown(tensors)
+    )]
     UnmatchedTensors { tensors: Box<[String]> },
 }
 
@@ -311,6 +339,7 @@ impl Error {
     /// The file or folder that the error is about, as it was opened; of [`Error::Incomplete`] the
     /// directory.
     #[must_use]
+    #[expect(clippy::too_many_lines, reason = "a line for each variant, so that none is forgotten")]
     pub fn path(&self) -> Option<&Path> {
         match self {
             Self::File(error) => error.path(),
@@ -326,6 +355,7 @@ impl Error {
             | Self::Pattern { .. }
             | Self::Cut { .. }
             | Self::UnevenExperts { .. }
+            | Self::UnevenSlots { .. }
             | Self::NoExpertSlots { .. }
             | Self::ExpertSlot { .. }
             | Self::LayerSizes { .. }
@@ -390,6 +420,7 @@ impl Error {
             | Self::Cut { tensor, .. }
             | Self::Number { tensor, .. } => Some(tensor),
             Self::UnevenExperts { tensor, .. }
+            | Self::UnevenSlots { tensor, .. }
             | Self::NoExpertSlots { tensor }
             | Self::ExpertSlot { tensor, .. } => tensor.as_deref(),
             _ => None,
@@ -399,6 +430,7 @@ impl Error {
     /// The same, naming a tensor if it can and does not yet.
     pub(crate) fn of_tensor(mut self, name: &str) -> Self {
         if let Self::UnevenExperts { tensor, .. }
+        | Self::UnevenSlots { tensor, .. }
         | Self::NoExpertSlots { tensor }
         | Self::ExpertSlot { tensor, .. } = &mut self
         {

@@ -6,6 +6,11 @@ use modeldir::{
 use serde_json::{Value, json};
 use tensorfile::Dtype;
 
+/// How messages go on that say which numbers of ranks would do.
+const HEADS: &str =
+    "Uneven::Balanced gives some ranks more heads than others, Uneven::Chunk cuts heads";
+const LENGTHS: &str = "Uneven::Balanced and Uneven::Chunk give some ranks more than others";
+
 /// Cuts one tensor by the rules of a family.
 fn cut(config: &Value, ranks: &Value, name: &str, shape: &[usize]) -> Result<()> {
     let config = ModelConfig::from_json("config.json", config.to_string().as_bytes())?;
@@ -31,7 +36,7 @@ fn twenty_eight_heads_over_eight_ranks() {
         let error = cut(&qwen2(), &json!({"tp": "3/8"}), name, &[3584, 3584]).unwrap_err();
         // 7 and 14 divide the query heads, but not the 4 key and value heads, nor these them.
         let expected = format!(
-            "tensor \"{name}\": rule \"{pattern}\": 28 heads over 8 ranks; 2, 4 or 28 would do"
+            "tensor \"{name}\": rule \"{pattern}\": 28 heads over 8 ranks; 2, 4 or 28 would do; {HEADS}"
         );
         assert_eq!(error.to_string(), expected);
         let Error::Cut { tensor, rule, misfit } = error else { panic!("{error:?}") };
@@ -55,9 +60,10 @@ fn twenty_eight_heads_over_eight_ranks() {
 fn key_and_value_heads_that_neither_divide_nor_are_divided() {
     let name = "model.layers.0.self_attn.k_proj.bias";
     let error = cut(&qwen2(), &json!({"tp": "0/7"}), name, &[512]).unwrap_err();
-    let expected = "tensor \"model.layers.0.self_attn.k_proj.bias\": rule \
-        \"**.self_attn.(k|v)_proj.*\": 4 heads over 7 ranks; \
-        2, 4, 8, 12, 16, 20, 24, 28, 32, 36, 40 or 44 would do";
+    let expected = format!(
+        "tensor \"{name}\": rule \"**.self_attn.(k|v)_proj.*\": 4 heads over 7 ranks; \
+         2, 4, 8, 12, 16, 20, 24, 28, 32, 36, 40 or 44 would do; {HEADS}"
+    );
     assert_eq!(error.to_string(), expected);
     assert!(matches!(error, Error::Cut { misfit: Misfit::Heads { heads: 4, ranks: 7, .. }, .. }));
 }
@@ -69,9 +75,10 @@ fn blocks_of_thirty_two_columns_over_seven_ranks() {
         "quantization_config": {"quant_method": "mxfp4"}});
     let name = "model.layers.0.mlp.experts.down_proj_blocks";
     let error = cut(&config, &json!({"tp": "6/7"}), name, &[32, 2880, 90, 16]).unwrap_err();
-    let expected = "tensor \"model.layers.0.mlp.experts.down_proj_blocks\": rule \
-        \"**.mlp.experts.down_proj*\": 2880 elements along the inputs in blocks of 32 over 7 \
-        ranks; 2, 3, 5, 6, 9, 10, 15, 18, 30, 45 or 90 would do";
+    let expected = format!(
+        "tensor \"{name}\": rule \"**.mlp.experts.down_proj*\": 2880 elements along the inputs in \
+         blocks of 32 over 7 ranks; 2, 3, 5, 6, 9, 10, 15, 18, 30, 45 or 90 would do; {LENGTHS}"
+    );
     assert_eq!(error.to_string(), expected);
     let Error::Cut { misfit: Misfit::Uneven { len, unit, ranks, works, .. }, .. } = error else {
         panic!("{error:?}")
@@ -107,8 +114,9 @@ fn experts_that_the_ranks_do_not_divide() {
     ];
     for (config, name, shape, experts, works) in cases {
         let error = cut(config, &json!({"ep": "1/3"}), name, shape).unwrap_err();
-        let expected =
-            format!("tensor \"{name}\": {experts} experts over 3 ranks; {works} would do");
+        let expected = format!(
+            "tensor \"{name}\": {experts} experts over 3 ranks; {works} would do; {LENGTHS}"
+        );
         assert_eq!(error.to_string(), expected);
         let Error::UnevenExperts { tensor, count, size } = error else { panic!("{error:?}") };
         assert_eq!((tensor.as_deref(), count, size), (Some(name), experts, 3));

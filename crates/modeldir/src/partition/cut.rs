@@ -59,8 +59,8 @@ impl Partition {
     /// # Errors
     ///
     /// - [`Error::Cut`] if a tensor cannot be cut as its rule says.
-    /// - [`Error::UnevenExperts`], [`Error::NoExpertSlots`] or [`Error::ExpertSlot`] if experts
-    ///   cannot be shared out.
+    /// - [`Error::UnevenExperts`], [`Error::UnevenSlots`], [`Error::NoExpertSlots`] or
+    ///   [`Error::ExpertSlot`] if experts cannot be shared out.
     /// - [`Error::LayerSizes`] if stages of given sizes do not make the layers.
     /// - [`Error::Number`] for a tensor of an expert or a stage that does not exist.
     /// - [`Error::Pattern`] for a rule that contradicts itself.

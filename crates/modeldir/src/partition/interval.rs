@@ -147,7 +147,7 @@ impl Line<'_> {
         let width = len / count;
         let elements = |heads: Range<usize>| heads.start * width..heads.end * width;
         if let (Uneven::Balanced, Some(kv)) = (self.uneven, kv) {
-            return Ok((elements(self.within(count, kv, at)?), false));
+            return Ok((elements(heads_within(count, kv, at)?), false));
         }
         if count % at.size() == 0 {
             return Ok((elements(at.balanced(count)), false));
@@ -163,23 +163,6 @@ impl Line<'_> {
             Uneven::Chunk => Ok((self.cut_units(len, at)?, false)),
             Uneven::Balanced => Ok((elements(at.balanced(count)), false)),
         }
-    }
-
-    /// The heads that a rank takes if each goes with the key and value head that it needs.
-    fn within(&self, heads: usize, kv: usize, at: At) -> Result<Range<usize>, Misfit> {
-        if heads % kv != 0 {
-            return Err(Misfit::HeadWidth { axis: self.axis(), len: heads, heads: kv });
-        }
-        let each = heads / kv;
-        if at.size() > kv && at.size() % kv == 0 {
-            // Neighbouring ranks share one key and value head, and the heads that need it.
-            let ranks = at.size() / kv;
-            let first = at.rank() / ranks * each;
-            let inner = At::new(at.rank() % ranks, ranks).unwrap_or(At::ONLY).balanced(each);
-            return Ok(first + inner.start..first + inner.end);
-        }
-        let groups = at.balanced(kv);
-        Ok(groups.start * each..groups.end * each)
     }
 
     /// The range of a part without heads.
@@ -217,6 +200,23 @@ impl Line<'_> {
         };
         Misfit::Uneven { axis: self.axis(), len, unit, ranks, works: Box::default() }
     }
+}
+
+/// The heads that a rank takes if each goes with the key and value head that it needs.
+fn heads_within(heads: usize, kv: usize, at: At) -> Result<Range<usize>, Misfit> {
+    if heads % kv != 0 {
+        return Err(Misfit::HeadGroups { heads, kv });
+    }
+    let each = heads / kv;
+    if at.size() > kv && at.size() % kv == 0 {
+        // Neighbouring ranks share one key and value head, and the heads that need it.
+        let ranks = at.size() / kv;
+        let first = at.rank() / ranks * each;
+        let inner = At::new(at.rank() % ranks, ranks).unwrap_or(At::ONLY).balanced(each);
+        return Ok(first + inner.start..first + inner.end);
+    }
+    let groups = at.balanced(kv);
+    Ok(groups.start * each..groups.end * each)
 }
 
 /// The least number that both divide; the larger one if that is too large.

@@ -14,10 +14,18 @@ use super::words::{Units, Works, sizes_that_do};
 #[expect(missing_docs, reason = "variants are documented, and their fields are what these name")]
 pub enum Misfit {
     /// Heads stay whole, and the ranks do not divide them.
-    #[error("{heads} heads over {ranks} ranks{}", Works(works))]
+    #[error(
+        "{heads} heads over {ranks} ranks{}; Uneven::Balanced gives some ranks more heads than \
+         others, Uneven::Chunk cuts heads",
+        Works(works)
+    )]
     Heads { heads: usize, ranks: usize, works: Box<[usize]> },
     /// The length of the axis, or of a part of it, cannot be shared evenly.
-    #[error("{len} elements along {axis}{} over {ranks} ranks{}", Units(*unit), Works(works))]
+    #[error(
+        "{len} elements along {axis}{} over {ranks} ranks{}; Uneven::Balanced and Uneven::Chunk \
+         give some ranks more than others",
+        Units(*unit), Works(works)
+    )]
     Uneven { axis: Axis, len: usize, unit: usize, ranks: usize, works: Box<[usize]> },
     /// A cut falls within a block of a quantized tensor.
     #[error(
@@ -32,6 +40,9 @@ pub enum Misfit {
     /// The axis, or a part of it, does not hold this number of heads.
     #[error("{len} elements along {axis} are not {heads} heads")]
     HeadWidth { axis: Axis, len: usize, heads: usize },
+    /// Query heads do not come in groups of one size, a group for each key and value head.
+    #[error("{heads} query heads do not divide into {kv} groups, one for each key and value head")]
+    HeadGroups { heads: usize, kv: usize },
     /// What lies on disk is not cut along this axis, whatever the number of ranks.
     #[error("cannot be cut along {axis}: {reason}")]
     Uncuttable { axis: Axis, reason: &'static str },

@@ -91,9 +91,10 @@ impl ExpertSplit {
     ///
     /// # Errors
     ///
-    /// [`Error::UnevenExperts`] if they do not divide and `uneven` is [`Uneven::Error`], or if the
-    /// slots do not; [`Error::NoExpertSlots`] if there is no list for the layer;
-    /// [`Error::ExpertSlot`] if one that is listed does not exist.
+    /// [`Error::UnevenExperts`] if the ranks do not divide them and `uneven` is [`Uneven::Error`],
+    /// [`Error::UnevenSlots`] if they do not divide the slots, whatever `uneven` says;
+    /// [`Error::NoExpertSlots`] if there is no list for the layer; [`Error::ExpertSlot`] if one
+    /// that is listed does not exist.
     pub fn experts(
         &self,
         num_experts: usize,
@@ -120,8 +121,11 @@ impl ExpertSplit {
                 if let Some(expert) = absent.copied() {
                     return Err(Error::ExpertSlot { tensor: None, expert, count: num_experts });
                 }
-                let slots = linear(list.len(), rank, Uneven::Error)?;
-                Ok(list.get(slots).unwrap_or_default().to_vec())
+                let (count, size) = (list.len(), rank.size());
+                if count % size != 0 {
+                    return Err(Error::UnevenSlots { tensor: None, count, size });
+                }
+                Ok(list.get(rank.balanced(count)).unwrap_or_default().to_vec())
             }
         }
     }
@@ -201,6 +205,10 @@ mod tests {
         for layer in [None, Some(2)] {
             let error = each.experts(3, layer, at, Uneven::Error).unwrap_err();
             assert!(matches!(error, Error::NoExpertSlots { .. }), "{error}");
+        }
+        for uneven in [Uneven::Error, Uneven::Chunk, Uneven::Balanced] {
+            let error = one.experts(3, None, At::new(0, 3).unwrap(), uneven).unwrap_err();
+            assert_eq!(error.to_string(), "4 expert slots over 3 ranks; 2 or 4 would do");
         }
         let error = each.experts(2, Some(1), at, Uneven::Error).unwrap_err();
         assert!(matches!(error, Error::ExpertSlot { expert: 2, .. }), "{error}");

@@ -90,7 +90,7 @@ fn what_matches_nothing_is_reported_or_refused() {
     assert!(matches!(error, Error::UnusedRules { .. }), "{error}");
     strict["rules"] = json!([{"match": "a.*"}]);
     let error = cut(&strict, &ranks, tensors).unwrap_err().to_string();
-    assert_eq!(error, r#"1 tensors that no rule matches: "z""#);
+    assert_eq!(error, r#"1 tensors that no rule matches, and Partition::strict is set: "z""#);
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn stages_take_what_the_rules_and_names_say() {
     skipping["extra_layers"] = json!("skip");
     assert_eq!(stage(&skipping, 2, 3), ["embed.w", "h.3.w", "norm.w", "other"]);
     let error = cut(&rules, &json!({}), &tensors).unwrap_err().to_string();
-    assert_eq!(error, r#"tensor "x": stage 1 of 1, counted from 0"#);
+    assert_eq!(error, r#"tensor "x": stage 1 is not one of 1, counted from 0"#);
 }
 
 #[test]
@@ -154,7 +154,10 @@ fn experts_have_names_or_lie_along_a_dimension() {
     let twice = Selection::all().with_ranges(0, vec![1..2, 1..2]).with_range(1, 0..3);
     assert_eq!(parts, [None, dim(0, 0..2), Some(twice), whole()]);
     let error = cut(&rules, &json!({"ep": "0/3"}), tensors).unwrap_err().to_string();
-    assert_eq!(error, r#"tensor "h.0.experts.0.up": 2 experts over 3 ranks; 2 would do"#);
+    assert_eq!(
+        error,
+        r#"tensor "h.0.experts.0.up": 2 experts over 3 ranks; 2 would do; Uneven::Balanced and Uneven::Chunk give some ranks more than others"#
+    );
     let both =
         json!([{"match": "h.*.experts.all", "tp": {"split": {"axis": {"dim": 0}}}, "ep": "axis"}]);
     let error = cut(&both, &json!({"ep": "0/2", "expert_tp": "0/2"}), tensors).unwrap_err();
@@ -167,12 +170,18 @@ fn experts_have_names_or_lie_along_a_dimension() {
 #[test]
 fn errors_say_what_would_do() {
     let cases = [
-        (3584, json!({"heads": 28}), "28 heads over 8 ranks; 2, 4, 7, 14 or 28 would do"),
+        (
+            3584,
+            json!({"heads": 28}),
+            "28 heads over 8 ranks; 2, 4, 7, 14 or 28 would do; Uneven::Balanced gives some ranks more \
+             heads than others, Uneven::Chunk cuts heads",
+        ),
         (
             64,
             json!({"split": {"axis": "in", "align": 32}}),
             "2880 elements along the inputs in blocks of 32 over 8 ranks; \
-             2, 3, 5, 6, 9, 10, 15, 18, 30, 45 or 90 would do",
+             2, 3, 5, 6, 9, 10, 15, 18, 30, 45 or 90 would do; Uneven::Balanced and Uneven::Chunk give \
+             some ranks more than others",
         ),
         (
             3585,
@@ -183,15 +192,33 @@ fn errors_say_what_would_do() {
         (
             1,
             json!("col"),
-            "1 elements along the outputs over 8 ranks; no number up to 256 would do",
+            "1 elements along the outputs over 8 ranks; no number up to 256 would do; \
+             Uneven::Balanced and Uneven::Chunk give some ranks more than others",
         ),
     ];
     for (rows, tp, expected) in cases {
         let rules = json!([{"match": "q.*", "tp": tp}]);
         let error = cut(&rules, &json!({"tp": "0/8"}), &[("q.weight", Dtype::U8, &[rows, 2880])]);
         let expected = format!(r#"tensor "q.weight": rule "q.*": {expected}"#);
-        assert_eq!(error.unwrap_err().to_string(), expected);
+        let error = error.unwrap_err().to_string();
+        assert_eq!(error, expected);
+        // What it says of uneven cuts is true.
+        for uneven in ["balanced", "chunk"].into_iter().filter(|_| error.contains("Uneven::")) {
+            let partition = json!({"rules": rules, "uneven": uneven});
+            let partition: Partition = serde_json::from_value(partition).unwrap();
+            let shape = TensorShape { name: "q.weight", dtype: Dtype::U8, shape: &[rows, 2880] };
+            partition.cut(&Topology::tensor_parallel(0, 8).unwrap(), None, &[shape]).unwrap();
+        }
     }
+}
+
+#[test]
+fn query_heads_that_are_not_in_groups_are_refused() {
+    let rules = json!([{"match": "q.*", "tp": {"split":
+        {"axis": "out", "parts": [{"heads": [28, 3]}], "uneven": "balanced"}}}]);
+    let error = cut(&rules, &json!({"tp": "0/8"}), &[("q.weight", Dtype::U8, &[3584, 8])]);
+    let expected = r#"tensor "q.weight": rule "q.*": 28 query heads do not divide into 3 groups, one for each key and value head"#;
+    assert_eq!(error.unwrap_err().to_string(), expected);
 }
 
 #[test]

@@ -132,7 +132,8 @@ fn heads_that_do_not_divide() {
     assert_eq!(
         error,
         "tensor \"model.layers.0.self_attn.o_proj.weight\": rule \"**.self_attn.o_proj.*\": \
-         28 heads over 8 ranks; 2, 4 or 28 would do"
+         28 heads over 8 ranks; 2, 4 or 28 would do; Uneven::Balanced gives some ranks more heads than \
+         others, Uneven::Chunk cuts heads"
     );
     // The 7 heads that share one key and value head are on its two ranks: 4 and 3.
     check_uneven(&config, &json!({"tp": "3/8"}), Uneven::Balanced, lines);
@@ -177,7 +178,7 @@ fn an_unknown_family_and_a_missing_number_are_named() {
     let expected = r#"no rules for model type "mamba"; write them, such as {"rules": [{"match": "**.q_proj.*", "tp": "col"}]}; there are some for bloom, deepseek_v2, "#;
     assert!(error.to_string().starts_with(expected), "{error}");
     let error = Partition::for_config(&config(&json!({"model_type": "llama"}))).unwrap_err();
-    let expected = r#"the configuration of this "llama" says no num_attention_heads above 0"#;
+    let expected = r#"model type "llama": its rules need num_attention_heads, and the configuration says none above 0"#;
     assert_eq!(error.to_string(), expected);
 }
 

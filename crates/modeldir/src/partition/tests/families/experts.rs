@@ -25,7 +25,8 @@ fn qwen3_30b_a3b() {
     check(&config, &json!({"tp": "1/4"}), &tp);
     check(&config, &json!({"tp": "1/4", "ep": "1/4"}), &names("-", "=", "="));
     let error = cut(&config, &json!({"ep": "0/3"}), Uneven::Error, &tp).unwrap_err().to_string();
-    let expected = "128 experts over 3 ranks; 2, 4, 8, 16, 32, 64 or 128 would do";
+    let expected = "128 experts over 3 ranks; 2, 4, 8, 16, 32, 64 or 128 would do; Uneven::Balanced and \
+                    Uneven::Chunk give some ranks more than others";
     assert!(error.ends_with(expected), "{error}");
 }
 
@@ -124,7 +125,8 @@ fn gpt_oss_20b() {
     check_uneven(&config, &json!({"tp": "1/4"}), Uneven::Chunk, &uneven);
     let error = cut(&config, &json!({"tp": "1/7"}), Uneven::Error, &uneven).unwrap_err();
     let expected = "2880 elements along the inputs in blocks of 32 over 7 ranks; \
-                    2, 3, 5, 6, 9, 10, 15, 18, 30, 45 or 90 would do";
+                    2, 3, 5, 6, 9, 10, 15, 18, 30, 45 or 90 would do; Uneven::Balanced and Uneven::Chunk \
+                    give some ranks more than others";
     assert!(error.to_string().ends_with(expected), "{error}");
     let mut experts = mxfp4(["0:8..16", "0:8..16"]);
     experts[0].2 = "0:8..16";
