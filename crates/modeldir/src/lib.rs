@@ -72,6 +72,7 @@ mod partition;
 mod plan;
 mod quantization;
 mod report;
+mod request;
 mod resolve;
 mod save;
 mod shard_path;
@@ -90,7 +91,6 @@ pub use error::{Error, Fault, MissingCause, Result};
 pub use file_role::FileRole;
 pub use generation::GenerationConfig;
 pub use index::{IndexedTensor, Shard};
-pub use layout::{Request, RowCut};
 pub use load::{Cancel, Io, LoadOptions, LoadStats, Memory, Progress, StreamOptions};
 #[cfg(feature = "tokio")]
 pub use load_async::{AsyncLoadOptions, TensorStream};
@@ -104,6 +104,7 @@ pub use partition::{
 pub use plan::LoadPlan;
 pub use quantization::Quantization;
 pub use report::{Report, StrayTensor, TotalSize};
+pub use request::{Request, RowCut};
 pub use resolve::{IgnoreReason, IgnoredFile};
 pub use save::{Existing, SaveOptions, Saved};
 pub use store::TensorStore;

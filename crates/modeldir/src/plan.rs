@@ -16,8 +16,9 @@ use tracing::debug_span;
 use tracing::field::Empty;
 
 use crate::index::{Index, IndexedTensor};
-use crate::layout::{Request, ShardLayout};
+use crate::layout::ShardLayout;
 use crate::partition::{Cut, PartitionReport};
+use crate::request::Request;
 use crate::{Error, Result};
 use lowering::Lowering;
 

@@ -2,7 +2,7 @@
 
 use super::reader::{ShardReader, Way};
 use super::scratch::Scratch;
-use crate::layout::RowCut;
+use crate::request::RowCut;
 
 /// Rows that are copied from the page cache come in pieces that stay in a processor's own cache.
 const MAX_PIECE_BYTES: u64 = 256 << 10;

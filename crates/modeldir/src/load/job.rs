@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::memory::Regions;
-use crate::layout::{Request, RowCut};
 use crate::plan::LoadPlan;
+use crate::request::{Request, RowCut};
 
 /// One request and the memory that it fills.
 #[derive(Debug)]

@@ -1,0 +1,83 @@
+//! One read of a plan: which bytes of a shard, what is wanted of them, and where they go; pure.
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+/// Longest read of a plan: long enough for full device speed, short enough to share out.
+pub(crate) const MAX_REQUEST_BYTES: u64 = 8 << 20;
+
+/// One request of a plan: bytes of a shard and where they go in the memory of its tensors.
+#[non_exhaustive]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Request {
+    /// The position of the shard in [`ModelDir::shards`](crate::ModelDir::shards).
+    pub shard: usize,
+    /// The bytes of the shard's file from the first that is wanted to the last.
+    pub file_range: Range<u64>,
+    /// Where the bytes go in the memory that the tensors of this shard share.
+    pub memory_offset: u64,
+    /// What is wanted of the bytes, if not all. Requests for one tensor share it.
+    pub rows: Option<Arc<RowCut>>,
+}
+
+/// Parts of evenly spaced rows.
+#[non_exhaustive]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RowCut {
+    /// Bytes from one row to the next.
+    pub stride: u64,
+    /// Number of rows.
+    pub count: u64,
+    /// What is wanted of the first row, from the start of the request's `file_range`, in the order
+    /// in which it goes to memory.
+    pub runs: Vec<Range<u64>>,
+    /// Whether the rows are read whole and parts are copied, or each run is read by itself.
+    pub is_block: bool,
+}
+
+impl Request {
+    /// Bytes that the request reads.
+    #[must_use]
+    pub fn byte_len(&self) -> u64 {
+        match &self.rows {
+            Some(rows) if !rows.is_block => rows.memory_len(),
+            _ => self.file_range.end.saturating_sub(self.file_range.start),
+        }
+    }
+
+    /// Bytes of memory that the request fills.
+    #[must_use]
+    pub fn memory_len(&self) -> u64 {
+        self.rows.as_ref().map_or_else(|| self.byte_len(), |rows| rows.memory_len())
+    }
+
+    /// Whether the read may go on at `at`: file and memory follow, and no boundary lies between.
+    pub(crate) fn grows_from(&self, shard: usize, at: u64, memory_offset: u64) -> bool {
+        self.shard == shard
+            && self.rows.is_none()
+            && self.file_range.end == at
+            && self.memory_offset.saturating_add(self.byte_len()) == memory_offset
+            && at % MAX_REQUEST_BYTES != 0
+    }
+}
+
+impl RowCut {
+    fn memory_len(&self) -> u64 {
+        self.row_len().saturating_mul(self.count)
+    }
+
+    /// Bytes that are wanted of each row.
+    pub(crate) fn row_len(&self) -> u64 {
+        let lens = self.runs.iter().map(|run| run.end.saturating_sub(run.start));
+        lens.fold(0, u64::saturating_add)
+    }
+
+    /// Bytes from the first that is wanted to the last.
+    pub(crate) fn byte_len(&self) -> u64 {
+        let last_end = self.runs.iter().map(|run| run.end).max().unwrap_or(0);
+        self.stride.saturating_mul(self.count.saturating_sub(1)).saturating_add(last_end)
+    }
+}
