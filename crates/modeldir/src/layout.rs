@@ -114,38 +114,29 @@ impl ShardLayout {
 
     /// Adds requests for evenly spaced rows of a tensor that starts at `file_start`.
     fn push_rows(&mut self, file_start: u64, rows: &Rows, memory_offset: &mut u64) {
-        let (stride, count, row_len) =
-            (rows.stride as u64, rows.count as u64, rows.row_len() as u64);
-        let gap = stride.saturating_sub(row_len) / (rows.runs.len() as u64).max(1);
-        let is_block = gap <= MAX_GAP_BYTES;
-        let bytes_per_row = if is_block { stride } else { row_len };
-        let rows_per_request = (MAX_BLOCK_BYTES / bytes_per_row.max(1)).clamp(1, count.max(1));
         let first = rows.runs.iter().map(|run| run.start).min().unwrap_or(0);
-        let end = rows.runs.iter().map(|run| run.end).max().unwrap_or(0);
-        let runs: Vec<_> = rows.runs.iter().map(|run| in_row(first, run)).collect();
-        let cut = |count| Arc::new(RowCut { stride, count, runs: runs.clone(), is_block });
-        let full = cut(rows_per_request);
+        let start = file_start + first as u64;
+        let all = all_rows(rows, first);
+        let longest = rows_per_request(&all);
+        let full = Arc::new(RowCut { count: longest, ..all.clone() });
         let mut row = 0;
-        while row < count {
-            let num_rows = rows_per_request.min(count - row);
-            let row_start = file_start + stride.saturating_mul(row);
-            if num_rows == 1 {
-                for run in &rows.runs {
-                    self.push(in_file(row_start, run), *memory_offset);
-                    *memory_offset += run.len() as u64;
+        while row < all.count {
+            let count = longest.min(all.count - row);
+            let row_start = start + all.stride.saturating_mul(row);
+            if count == 1 {
+                for run in &all.runs {
+                    self.push(row_start + run.start..row_start + run.end, *memory_offset);
+                    *memory_offset += run.end - run.start;
                 }
             } else {
-                let Range { start, end } = in_file(row_start, &(first..end));
-                let is_full = num_rows == rows_per_request;
-                self.requests.push(Request {
-                    shard: self.shard,
-                    file_range: start..end + stride.saturating_mul(num_rows - 1),
-                    memory_offset: *memory_offset,
-                    rows: Some(if is_full { Arc::clone(&full) } else { cut(num_rows) }),
-                });
-                *memory_offset += row_len.saturating_mul(num_rows);
+                let rest = || Arc::new(RowCut { count, ..all.clone() });
+                let cut = if count == longest { Arc::clone(&full) } else { rest() };
+                let file_range = row_start..row_start.saturating_add(cut.byte_len());
+                let next = memory_offset.saturating_add(cut.memory_len());
+                let (shard, memory_offset) = (self.shard, std::mem::replace(memory_offset, next));
+                self.requests.push(Request { shard, file_range, memory_offset, rows: Some(cut) });
             }
-            row += num_rows;
+            row += count;
         }
     }
 
@@ -194,9 +185,19 @@ fn in_file(file_start: u64, run: &Range<usize>) -> Range<u64> {
     file_start + run.start as u64..file_start + run.end as u64
 }
 
-/// Where bytes of a row lie from the first of it that is wanted on.
-fn in_row(first: usize, run: &Range<usize>) -> Range<u64> {
-    (run.start - first) as u64..(run.end - first) as u64
+/// All of these rows, from the first wanted byte on; read whole if the bytes between are few.
+fn all_rows(rows: &Rows, first: usize) -> RowCut {
+    let (stride, count, row_len) = (rows.stride as u64, rows.count as u64, rows.row_len() as u64);
+    let gap = stride.saturating_sub(row_len) / (rows.runs.len() as u64).max(1);
+    let from_first = |run: &Range<usize>| (run.start - first) as u64..(run.end - first) as u64;
+    let runs = rows.runs.iter().map(from_first).collect();
+    RowCut { stride, count, runs, is_block: gap <= MAX_GAP_BYTES }
+}
+
+/// How many of these rows one request is for.
+fn rows_per_request(rows: &RowCut) -> u64 {
+    let bytes_per_row = if rows.is_block { rows.stride } else { rows.row_len() };
+    (MAX_BLOCK_BYTES / bytes_per_row.max(1)).clamp(1, rows.count.max(1))
 }
 
 #[cfg(test)]

@@ -65,7 +65,8 @@ impl Request {
 }
 
 impl RowCut {
-    fn memory_len(&self) -> u64 {
+    /// Bytes of memory that the rows fill.
+    pub(crate) fn memory_len(&self) -> u64 {
         self.row_len().saturating_mul(self.count)
     }
 
