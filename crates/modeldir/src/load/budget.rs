@@ -88,7 +88,7 @@ mod tests {
         let budget = Budget::new(100);
         let take = |len| budget.take(Path::new("m"), len).unwrap().unwrap();
         let first = take(60);
-        let address = first.len();
+        let first_len = first.len();
         let first = first.freeze();
         let kept = first.clone();
         budget.give_back(first);
@@ -96,7 +96,7 @@ mod tests {
         let second = take(100);
         budget.give_back(second.freeze());
         assert_eq!(take(30).len(), 100);
-        assert_eq!(kept.len(), address);
+        assert_eq!(kept.len(), first_len);
     }
 
     #[test]

@@ -140,7 +140,7 @@ impl LoadPlan {
         let (mut window, mut len, mut shard) = (Vec::new(), 0, 0);
         for (planned, tensor) in parts {
             let tensor_len = planned.memory_range.end - planned.memory_range.start;
-            // Beside its bytes a tensor may take up to a line to be aligned.
+            // Beside its bytes a tensor may take up to a page, to lie where direct reads suit it.
             let needed = tensor_len + PAGE;
             if !window.is_empty() && (tensor.shard() != shard || len + needed > window_len) {
                 windows.push(self.part(std::mem::take(&mut window)));
