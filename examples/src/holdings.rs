@@ -24,37 +24,14 @@ impl Holdings {
     ///
     /// Those of cutting the model.
     pub fn new(model: &ModelDir, partition: &Partition, ranks: &[Topology]) -> Result<Self> {
-        let shapes: Vec<_> = model
-            .tensors()
-            .map(|t| TensorShape { name: t.name(), dtype: t.dtype(), shape: t.shape() })
-            .collect();
-        let quantization = model.quantization()?;
-        // Layers are alike, so there are few selections: each is kept once.
-        let mut numbers: HashMap<Selection, usize> = HashMap::new();
-        let mut held = Vec::with_capacity(ranks.len());
-        for topology in ranks {
-            let cut = partition.cut(topology, quantization.as_ref(), &shapes)?;
-            let number = |part: Option<Selection>| {
-                let next = numbers.len();
-                part.map(|selection| *numbers.entry(selection).or_insert(next))
-            };
-            held.push(cut.parts.into_iter().map(number).collect::<Vec<_>>());
-        }
-        let mut selections: Vec<_> = numbers.into_iter().collect();
-        selections.sort_unstable_by_key(|(_, number)| *number);
-
+        let held = Held::new(model, partition, ranks)?;
         let (mut replicated, mut left_out) = (vec![0; ranks.len()], Vec::new());
         for (position, tensor) in model.tensors().enumerate() {
-            let mut holders: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-            for (rank, parts) in held.iter().enumerate() {
-                if let Some(selection) = parts[position] {
-                    holders.entry(selection).or_default().push(rank);
-                }
-            }
+            let holders = held.holders(position);
             if holders.is_empty() {
                 left_out.push(tensor.name().to_owned());
             }
-            let parts: Vec<_> = holders.keys().map(|number| &selections[*number].0).collect();
+            let parts: Vec<_> = holders.keys().map(|number| &held.selections[*number]).collect();
             let counts: Vec<_> = holders.values().map(Vec::len).collect();
             let shared = shared_bytes(model, tensor, &parts, &counts)?;
             for (ranks, bytes) in holders.values().zip(shared) {
@@ -62,6 +39,49 @@ impl Holdings {
             }
         }
         Ok(Self { replicated, left_out })
+    }
+}
+
+/// What each rank takes of each tensor. Layers are alike, so there are few selections: each is kept
+/// once, and numbered.
+struct Held {
+    selections: Vec<Selection>,
+    /// By rank, then by tensor: the number of the selection; none if the rank takes nothing.
+    parts: Vec<Vec<Option<usize>>>,
+}
+
+impl Held {
+    fn new(model: &ModelDir, partition: &Partition, ranks: &[Topology]) -> Result<Self> {
+        let shapes: Vec<_> = model
+            .tensors()
+            .map(|t| TensorShape { name: t.name(), dtype: t.dtype(), shape: t.shape() })
+            .collect();
+        let quantization = model.quantization()?;
+        let mut numbers: HashMap<Selection, usize> = HashMap::new();
+        let mut parts = Vec::with_capacity(ranks.len());
+        for topology in ranks {
+            let cut = partition.cut(topology, quantization.as_ref(), &shapes)?;
+            let number = |part: Option<Selection>| {
+                let next = numbers.len();
+                part.map(|selection| *numbers.entry(selection).or_insert(next))
+            };
+            parts.push(cut.parts.into_iter().map(number).collect());
+        }
+        let mut selections: Vec<_> = numbers.into_iter().collect();
+        selections.sort_unstable_by_key(|(_, number)| *number);
+        let selections = selections.into_iter().map(|(selection, _)| selection).collect();
+        Ok(Self { selections, parts })
+    }
+
+    /// The ranks that hold something of a tensor, by the number of what they hold.
+    fn holders(&self, tensor: usize) -> BTreeMap<usize, Vec<usize>> {
+        let mut holders: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (rank, parts) in self.parts.iter().enumerate() {
+            if let Some(number) = parts[tensor] {
+                holders.entry(number).or_default().push(rank);
+            }
+        }
+        holders
     }
 }
 
