@@ -4,10 +4,21 @@ use std::fs;
 
 use modeldir::{Error, LoadOptions, LoadPlan, ModelDir, Partition, Topology};
 use modeldir_fixtures::{DTYPES, Tensor, dtype_bits, file};
-use serde_json::Value;
+use proptest::prelude::*;
+use serde_json::{Value, json};
 
-use super::oracle::Lists;
+use super::oracle::{Lists, UNEVEN};
 use crate::loading::threads;
+
+/// What to do with lengths that do not divide.
+pub(super) fn any_uneven() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(UNEVEN.to_vec())
+}
+
+/// The ranks of a tensor-parallel group, as they are written in JSON.
+pub(super) fn tensor_parallel(size: usize) -> Vec<Value> {
+    (0..size).map(|rank| json!({ "tp": format!("{rank}/{size}") })).collect()
+}
 
 /// What a rank takes of a tensor.
 #[derive(Clone, Debug)]
@@ -138,7 +149,7 @@ impl Case {
         let tensors: Vec<_> = tensors.iter().map(|(tensor, _)| tensor.clone()).collect();
         fs::write(dir.path().join("model.safetensors"), file(&tensors)).unwrap();
         if let Some(quantization) = &self.quantization {
-            let config = serde_json::json!({ "quantization_config": quantization });
+            let config = json!({ "quantization_config": quantization });
             fs::write(dir.path().join("config.json"), config.to_string()).unwrap();
         }
         dir

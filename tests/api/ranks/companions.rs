@@ -3,15 +3,11 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::case::{Case, Given, Take};
-use super::oracle::{Lists, UNEVEN, all, on_disk, share, share_blocks};
+use super::case::{Case, Given, Take, any_uneven, tensor_parallel};
+use super::oracle::{Lists, all, on_disk, share, share_blocks};
 
 fn config() -> ProptestConfig {
     ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() }
-}
-
-fn any_uneven() -> impl Strategy<Value = &'static str> {
-    prop::sample::select(UNEVEN.to_vec())
 }
 
 /// A layer of some outputs and inputs that is cut along one of them.
@@ -97,9 +93,7 @@ impl Layer {
         Case {
             quantization: Some(quantization),
             partition: json!({ "uneven": uneven, "rules": [rule] }),
-            ranks: (0..self.size)
-                .map(|rank| json!({ "tp": format!("{rank}/{}", self.size) }))
-                .collect(),
+            ranks: tensor_parallel(self.size),
             tensors,
         }
     }

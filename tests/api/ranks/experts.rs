@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::case::{Case, Given, Take};
-use super::oracle::{Lists, UNEVEN, all, join, share};
+use super::case::{Case, Given, Take, any_uneven};
+use super::oracle::{Lists, all, join, share};
 
 fn config() -> ProptestConfig {
     ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() }
@@ -66,7 +66,7 @@ struct Mesh {
 }
 
 fn any_mesh() -> impl Strategy<Value = Mesh> {
-    let numbers = (1..7usize, 1..4usize, 1..4usize, prop::sample::select(UNEVEN.to_vec()));
+    let numbers = (1..7usize, 1..4usize, 1..4usize, any_uneven());
     numbers.prop_flat_map(|(experts, ep, expert_tp, uneven)| {
         any_placement(experts, ep).prop_map(move |placement| Mesh {
             experts,

@@ -3,24 +3,16 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::case::{Case, Given, Take};
-use super::oracle::{Lists, UNEVEN, all, join, kv_heads, query_heads, share, share_blocks};
+use super::case::{Case, Given, Take, any_uneven, tensor_parallel};
+use super::oracle::{Lists, all, join, kv_heads, query_heads, share, share_blocks};
 
 fn config() -> ProptestConfig {
     ProptestConfig { cases: 10, failure_persistence: None, ..ProptestConfig::default() }
 }
 
-fn any_uneven() -> impl Strategy<Value = &'static str> {
-    prop::sample::select(UNEVEN.to_vec())
-}
-
 /// An extent that packed dtypes may fill, or not.
 fn any_free() -> impl Strategy<Value = usize> {
     prop::sample::select(vec![1, 2, 3, 4, 8])
-}
-
-fn tensor_parallel(size: usize) -> Vec<Value> {
-    (0..size).map(|rank| json!({ "tp": format!("{rank}/{size}") })).collect()
 }
 
 /// What each rank takes if one dimension is cut so, or if the cut is refused.
