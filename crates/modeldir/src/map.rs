@@ -101,21 +101,7 @@ impl LoadPlan {
 
     /// Brings the bytes of all requests into memory; returns the number of threads that did.
     fn populate(&self, maps: &BTreeMap<usize, Buffer>, options: &MapOptions) -> Result<usize> {
-        let mut pieces: Vec<(usize, Range<u64>)> = Vec::new();
-        for request in self.requests() {
-            let Range { start, end } = request.file_range;
-            match pieces.last_mut() {
-                Some((shard, last)) if *shard == request.shard && last.end == start => {
-                    last.end = end;
-                }
-                _ => pieces.push((request.shard, start..end)),
-            }
-        }
-        let cut = |(shard, range): (usize, Range<u64>)| {
-            let Range { start, end } = range;
-            (start..end).step_by(PIECE).map(move |at| (shard, at..end.min(at + PIECE as u64)))
-        };
-        let pieces: Vec<_> = pieces.into_iter().flat_map(cut).collect();
+        let pieces = self.pieces();
         let threads = threads::count(options.threads, pieces.len());
         let bring = |(shard, range): &(usize, Range<u64>)| {
             let Some(map) = maps.get(shard) else { return Ok(()) };
@@ -132,6 +118,25 @@ impl LoadPlan {
         .into_iter()
         .collect::<Result<()>>()?;
         Ok(threads)
+    }
+
+    /// The bytes of all requests by shard, in pieces that threads share out.
+    fn pieces(&self) -> Vec<(usize, Range<u64>)> {
+        let mut ranges: Vec<(usize, Range<u64>)> = Vec::new();
+        for request in self.requests() {
+            let Range { start, end } = request.file_range;
+            match ranges.last_mut() {
+                Some((shard, last)) if *shard == request.shard && last.end == start => {
+                    last.end = end;
+                }
+                _ => ranges.push((request.shard, start..end)),
+            }
+        }
+        let cut = |(shard, range): (usize, Range<u64>)| {
+            let Range { start, end } = range;
+            (start..end).step_by(PIECE).map(move |at| (shard, at..end.min(at + PIECE as u64)))
+        };
+        ranges.into_iter().flat_map(cut).collect()
     }
 
     fn unreadable(&self, shard: usize, range: &Range<u64>, error: io::Error) -> Error {
