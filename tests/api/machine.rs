@@ -8,7 +8,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use modeldir::{Error, LoadOptions, ModelDir, OpenOptions};
+use modeldir::{Error, Io, LoadOptions, ModelDir, OpenOptions};
 use modeldir_fixtures::{ShardedModel, Tensor as Made, file, shard_name};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::{Resource, Rlimit, setrlimit};
@@ -48,6 +48,28 @@ fn three_hundred_shards_load_with_sixty_four_open_files_whatever_the_threads() {
     }
     let folder = written(&one_each(300));
     let this = "machine::three_hundred_shards_load_with_sixty_four_open_files_whatever_the_threads";
+    run_alone(this, &[(MODEL, folder.path().as_os_str())]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_load_goes_on_with_three_files_where_no_more_may_be_open() {
+    if let Some(folder) = env::var_os(MODEL) {
+        let plan = ModelDir::open(&folder).unwrap().plan();
+        // The listing has one open itself.
+        let open = fs::read_dir("/proc/self/fd").unwrap().count() - 1;
+        let limit = Some(open as u64 + 3);
+        setrlimit(Resource::Nofile, Rlimit { current: limit, maximum: limit }).unwrap();
+        for io in [Io::Auto, Io::Buffered, Io::Direct] {
+            let options = LoadOptions { threads: threads(16), io, ..LoadOptions::default() };
+            let store = plan.load(&options).unwrap();
+            assert_eq!(store.get("t100").unwrap().bytes(), tensor("t100").data);
+        }
+        return;
+    }
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    one_each(100).write(folder.path()).unwrap();
+    let this = "machine::a_load_goes_on_with_three_files_where_no_more_may_be_open";
     run_alone(this, &[(MODEL, folder.path().as_os_str())]);
 }
 

@@ -61,8 +61,9 @@ impl LoadPlan {
     /// Blocks until every byte is there. The work is shared out by requests, so a single large
     /// shard or tensor uses every thread. What the page cache holds is copied from there; the rest
     /// is read past it, straight to its place; [`LoadOptions::io`] can say otherwise. Each shard is
-    /// opened once, and at most 32 files are open at a time. The tensors of one shard share one
-    /// region of memory, which is given back when the last of them is dropped.
+    /// opened once, and at most 32 files are open at a time, or as many as the process may open.
+    /// The tensors of one shard share one region of memory, which is given back when the last of
+    /// them is dropped.
     ///
     /// # Errors
     ///

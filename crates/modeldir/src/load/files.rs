@@ -1,6 +1,7 @@
 //! The shards that are open while a plan runs: each once, whatever number of threads reads it.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
@@ -26,6 +27,8 @@ pub(super) struct OpenShards<'a> {
     span: Span,
     open: Mutex<BTreeMap<usize, Shared>>,
     closed: Condvar,
+    /// How many that were open have been closed; it changes under the lock.
+    num_closed: AtomicUsize,
     /// What was read from the shards that are closed.
     counters: Counters,
 }
@@ -45,13 +48,34 @@ struct Opened {
 impl<'a> OpenShards<'a> {
     pub(super) fn new(index: &'a Index, io: Io, span: Span) -> Self {
         let (open, closed, counters) = (Mutex::default(), Condvar::new(), Counters::default());
-        Self { index, io, span, open, closed, counters }
+        let num_closed = AtomicUsize::new(0);
+        Self { index, io, span, open, closed, num_closed, counters }
     }
 
-    /// Opens a shard, or joins those who have it open; waits while too many others are.
+    /// Opens a shard, or joins those who have it open; waits while too many others are, or while
+    /// the process may open no more files and others will be closed.
     ///
     /// Whoever waits must hold no shard, or all could wait for each other.
     pub(super) fn open(&self, shard: usize) -> Result<OpenShard<'_>> {
+        loop {
+            let before = self.num_closed.load(Ordering::Relaxed);
+            let opened = self.join(shard);
+            match opened.file.reader.get_or_init(|| self.read(shard)) {
+                Err(error) if is_out_of_files(error) => {
+                    let error = error.clone();
+                    opened.abandon();
+                    if !self.wait_for_a_close(before) {
+                        return Err(error.into());
+                    }
+                }
+                Err(error) => return Err(error.clone().into()),
+                Ok(_) => return Ok(opened),
+            }
+        }
+    }
+
+    /// Counts one reader more of a shard, which may still have to be opened.
+    fn join(&self, shard: usize) -> OpenShard<'_> {
         let mut open = self.lock();
         while open.len() >= MAX_OPEN_SHARDS && !open.contains_key(&shard) {
             open = self.closed.wait(open).unwrap_or_else(PoisonError::into_inner);
@@ -60,12 +84,21 @@ impl<'a> OpenShards<'a> {
         let new = || Shared { file: Arc::new(opening()), readers: 0 };
         let shared = open.entry(shard).or_insert_with(new);
         shared.readers += 1;
-        let file = Arc::clone(&shared.file);
-        drop(open);
-        // Not under the lock: on a network it takes its time.
-        let opened = OpenShard { shards: self, shard, file };
-        opened.get()?;
-        Ok(opened)
+        // It is opened later, not under the lock: on a network it takes its time.
+        OpenShard { shards: self, shard, file: Arc::clone(&shared.file) }
+    }
+
+    /// Waits until more shards have been closed than before; false if none is open that could be.
+    fn wait_for_a_close(&self, before: usize) -> bool {
+        let mut open = self.lock();
+        let is_open = |shared: &Shared| matches!(shared.file.reader.get(), Some(Ok(_)));
+        while self.num_closed.load(Ordering::Relaxed) == before {
+            if !open.values().any(is_open) {
+                return false;
+            }
+            open = self.closed.wait(open).unwrap_or_else(PoisonError::into_inner);
+        }
+        true
     }
 
     /// What was read, by the way it came; every shard is closed.
@@ -107,6 +140,15 @@ impl OpenShard<'_> {
         Ok(opened.as_ref().map_err(Clone::clone)?)
     }
 
+    /// Lets nobody else join a shard that could not be opened.
+    fn abandon(self) {
+        let mut open = self.shards.lock();
+        if open.get(&self.shard).is_some_and(|shared| Arc::ptr_eq(&shared.file, &self.file)) {
+            open.remove(&self.shard);
+            self.shards.closed.notify_all();
+        }
+    }
+
     /// Makes sure that nothing changed the shard while it was read, and closes it.
     pub(super) fn close(self) -> Result<()> {
         let unchanged = self.get()?.file().check_unchanged();
@@ -118,10 +160,14 @@ impl OpenShard<'_> {
 impl Drop for OpenShard<'_> {
     fn drop(&mut self) {
         let mut open = self.shards.lock();
-        if let Some(shared) = open.get_mut(&self.shard) {
+        let shared = open.get_mut(&self.shard);
+        if let Some(shared) = shared.filter(|shared| Arc::ptr_eq(&shared.file, &self.file)) {
             shared.readers -= 1;
             if shared.readers == 0 {
                 open.remove(&self.shard);
+                if matches!(self.file.reader.get(), Some(Ok(_))) {
+                    self.shards.num_closed.fetch_add(1, Ordering::Relaxed);
+                }
                 self.file.tell(&self.shards.counters);
                 self.shards.closed.notify_all();
             }
@@ -137,6 +183,19 @@ impl Opened {
             reader.counters.record(&reader.span, self.since.elapsed());
         }
     }
+}
+
+/// Whether the process, or the system, has as many files open as it may.
+#[cfg(unix)]
+fn is_out_of_files(error: &tensorfile::Error) -> bool {
+    use rustix::io::Errno;
+    let tensorfile::Error::Io { source, .. } = error else { return false };
+    matches!(Errno::from_io_error(source), Some(Errno::MFILE | Errno::NFILE))
+}
+
+#[cfg(not(unix))]
+fn is_out_of_files(_error: &tensorfile::Error) -> bool {
+    false
 }
 
 #[cfg(test)]
