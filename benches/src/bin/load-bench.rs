@@ -40,7 +40,7 @@ struct Args {
     rank: Option<usize>,
     /// Number of ranks.
     #[arg(long, requires = "rank")]
-    world: Option<usize>,
+    world: Option<NonZeroUsize>,
     /// Most bytes in flight of a stream, in MiB.
     #[arg(long)]
     in_flight_mib: Option<NonZeroU64>,
@@ -145,7 +145,11 @@ fn run(args: &Args) -> Result<(), Box<dyn std::error::Error>> {
 fn plan(args: &Args) -> modeldir::Result<LoadPlan> {
     let plan = ModelDir::open(&args.model_dir)?.plan();
     match (args.rank, args.world) {
-        (Some(rank), Some(world)) => rank_plan(&plan, rank, world),
+        (Some(rank), Some(world)) if rank < world.get() => rank_plan(&plan, rank, world.get()),
+        (Some(rank), Some(world)) => {
+            let text = format!("{rank}/{world}").into();
+            Err(Error::RankText { text })
+        }
         _ => Ok(plan),
     }
 }
