@@ -131,12 +131,12 @@ impl Run<'_> {
     fn run(&self, plan: &LoadPlan, jobs: Vec<Job<'_>>) -> Result<LoadStats> {
         let start = Instant::now();
         let Workers { copying, waiting } = self.workers;
-        let (requests, threads) = (jobs.len(), waiting);
+        let requests = jobs.len();
         let span = debug_span!(
             "load",
             tensors = plan.len(),
             bytes = plan.bytes_read(),
-            threads,
+            threads = Empty,
             direct = Empty,
             buffered = Empty,
             gathered = Empty,
@@ -153,11 +153,12 @@ impl Run<'_> {
             span: span.clone(),
         };
         self.pool.scope(|scope| worker::start(&shared, scope));
-        let Shared { queue, files, .. } = shared;
+        let Shared { queue, files, crew, .. } = shared;
         queue.into_result()?;
 
-        let (counters, elapsed) = (files.counters(), start.elapsed());
+        let (counters, elapsed, threads) = (files.counters(), start.elapsed(), crew.peak());
         counters.record(&span, elapsed);
+        span.record("threads", threads);
         let (bytes_direct, bytes_gathered) = (counters.direct(), counters.gathered());
         let bytes_read = bytes_direct + counters.buffered();
         Ok(LoadStats { bytes_read, bytes_direct, bytes_gathered, requests, threads, elapsed })

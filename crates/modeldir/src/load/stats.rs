@@ -19,7 +19,7 @@ pub struct LoadStats {
     pub bytes_gathered: u64,
     /// Requests that brought them.
     pub requests: usize,
-    /// Threads that read.
+    /// Most threads that read at the same time.
     pub threads: usize,
     /// Time from the start of the load until all tensors were there.
     pub elapsed: Duration,
@@ -32,6 +32,7 @@ impl LoadStats {
         self.bytes_direct += other.bytes_direct;
         self.bytes_gathered += other.bytes_gathered;
         self.requests += other.requests;
+        self.threads = self.threads.max(other.threads);
     }
 }
 

@@ -192,7 +192,7 @@ impl Loader<'_> {
         let workers = self.workers;
         threads::in_pool(workers.waiting, |pool| {
             let run = Run { pool, workers, options: &self.options, meter: self.meter };
-            let mut stats = LoadStats { threads: workers.waiting, ..LoadStats::default() };
+            let mut stats = LoadStats::default();
             for window in &self.windows {
                 let Some(window) = self.fill(window, &run, &mut stats)? else { break };
                 if sender.send(window).is_err() {
