@@ -1,14 +1,17 @@
 //! What a rank's plan becomes: loaded, read, mapped, and saved as a directory of its own.
 #![expect(unsafe_code, reason = "a plan for a rank is mapped too")]
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::num::NonZeroU64;
 
 use modeldir::{
-    Error, LoadOptions, LoadPlan, ModelDir, Partition, SaveOptions, TensorStore, Topology,
+    AsyncLoadOptions, Error, LoadOptions, LoadPlan, ModelDir, Partition, SaveOptions,
+    StreamOptions, Tensor, TensorStore, Topology,
 };
+use modeldir_fixtures::{ShardedModel, Tensor as Made};
 use serde_json::{Value, json};
-
-use modeldir_fixtures::{ShardedModel, Tensor};
+use tokio::runtime::Builder;
 
 use crate::loading::threads;
 
@@ -102,6 +105,40 @@ fn what_a_rank_takes_is_the_same_loaded_read_and_mapped() {
 }
 
 #[test]
+fn strided_parts_are_the_same_streamed_awaited_and_in_memory_of_the_callers() {
+    let plan = built_in(&llama());
+    let store = plan.load(&LoadOptions::default()).unwrap();
+    let (mut streamed, mut awaited) = (BTreeMap::new(), BTreeMap::new());
+    for max in [NonZeroU64::new(64 << 10), None] {
+        let options = StreamOptions { max_bytes_in_flight: max, ..StreamOptions::default() };
+        let stats = plan.stream(&options, |tensor| {
+            streamed.insert(tensor.name().to_owned(), tensor.bytes().to_vec());
+            Ok::<(), Error>(())
+        });
+        assert_eq!(stats.unwrap().bytes_read, plan.bytes_read());
+    }
+    Builder::new_current_thread().build().unwrap().block_on(async {
+        let loaded = plan.load_async(AsyncLoadOptions::default()).await.unwrap();
+        assert_equal(&loaded, &store);
+        let mut stream = plan.stream_async(AsyncLoadOptions::default());
+        while let Some(tensor) = stream.next().await {
+            let tensor = tensor.unwrap();
+            awaited.insert(tensor.name().to_owned(), tensor.bytes().to_vec());
+        }
+    });
+    let place = |(name, tensor): (&str, &Tensor)| (name.to_owned(), vec![0; tensor.byte_len()]);
+    let mut places: BTreeMap<String, Vec<u8>> = store.iter().map(place).collect();
+    let to = places.iter_mut().map(|(name, place)| (name, &mut place[..]));
+    let stats = plan.load_into(to, &LoadOptions::default()).unwrap();
+    assert_eq!(stats.bytes_read, plan.bytes_read());
+    let loaded = store.iter().map(|(name, tensor)| (name.to_owned(), tensor.bytes().to_vec()));
+    let loaded: BTreeMap<String, Vec<u8>> = loaded.collect();
+    for found in [streamed, awaited, places] {
+        assert!(found == loaded);
+    }
+}
+
+#[test]
 fn narrowing_a_rank_keeps_its_parts() {
     let dir = llama();
     let plan = built_in(&dir);
@@ -174,7 +211,7 @@ fn shards_and_their_order_change_nothing() {
         let load = |shard: &fn(usize) -> usize| {
             let folder = tempfile::tempdir().unwrap();
             let model = names.iter().enumerate().fold(ShardedModel::new(4), |model, (i, name)| {
-                model.tensor(shard(i) + 1, Tensor::random(name, "F16", &[10, 14]))
+                model.tensor(shard(i) + 1, Made::random(name, "F16", &[10, 14]))
             });
             model.write(folder.path()).unwrap();
             let dir = ModelDir::open(folder.path()).unwrap();
