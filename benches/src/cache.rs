@@ -2,10 +2,8 @@
 
 use std::fs::File;
 use std::io::Result;
-use std::num::NonZeroU64;
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use memmap2::{Mmap, MmapMut};
 use rustix::fs::{Advice, fadvise, fsync};
@@ -50,6 +48,13 @@ pub fn warm_cache(paths: &[PathBuf]) -> Result<()> {
     Ok(())
 }
 
+/// Reads every file of a directory, so that the page cache holds it.
+pub fn warm(dir: &Path) {
+    let entries = dir.read_dir().expect("a directory of the bench");
+    let paths: Vec<_> = entries.map(|entry| entry.expect("a readable entry").path()).collect();
+    warm_cache(&paths).expect("readable files");
+}
+
 /// Makes the page cache hold every other piece of these files, of 64 MiB each, from the first on.
 ///
 /// # Errors
@@ -69,7 +74,6 @@ pub fn warm_half(paths: &[PathBuf]) -> Result<()> {
                 file.read_at(&mut buffer, offset)?;
             }
         }
-        fadvise(&file, 0, NonZeroU64::new(len), Advice::Normal)?;
     }
     Ok(())
 }
@@ -85,9 +89,7 @@ fn resident(file: &File) -> Result<u64> {
     let (start, len, to) = (map.as_ptr().cast_mut().cast(), map.len(), pages.as_mut_ptr());
     // SAFETY: the range is the whole of a mapping, and there is a byte for each of its pages.
     if unsafe { libc::mincore(start, len, to) } != 0 {
-        let error = std::io::Error::last_os_error();
-        let fd = file.as_raw_fd();
-        return Err(std::io::Error::new(error.kind(), format!("mincore of file {fd}: {error}")));
+        return Err(std::io::Error::last_os_error());
     }
     Ok(pages.iter().filter(|page| **page & 1 == 1).count() as u64 * 4096)
 }

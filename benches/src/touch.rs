@@ -1,8 +1,4 @@
-//! Brings memory and page cache into a known state before a timed region.
-
-use std::fs::File;
-use std::io::Read;
-use std::path::Path;
+//! Brings memory into a known state before a timed region.
 
 use memmap2::{Advice, MmapMut};
 
@@ -17,14 +13,5 @@ pub fn pretouch(bytes: u64) {
     memory.advise(Advice::HugePage).ok();
     for page in memory.chunks_mut(4096) {
         page[0] = 1;
-    }
-}
-
-/// Reads every file of a directory once, so that the page cache holds it.
-pub fn warm(dir: &Path) {
-    let mut buffer = vec![0; 8 << 20];
-    for entry in dir.read_dir().expect("a directory of the bench") {
-        let mut file = File::open(entry.expect("a readable entry").path()).expect("a file");
-        while file.read(&mut buffer).expect("a readable file") > 0 {}
     }
 }

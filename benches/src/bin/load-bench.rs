@@ -15,6 +15,7 @@ use modeldir::{LoadStats, MapOptions};
 use modeldir_benches::{
     Usage, anonymous_bytes, drop_cache, free_bytes, pretouch, rank_plan, warm_cache, warm_half,
 };
+use serde_json::json;
 use sha2::{Digest, Sha256};
 
 /// Loads a model once and prints what that took.
@@ -116,27 +117,26 @@ fn run(args: &Args) -> Result<(), Box<dyn std::error::Error>> {
     let (after, anon_grown) = (Usage::now(), anonymous_bytes() - anon_before);
 
     let bytes = plan.bytes_selected();
-    let digest = if args.digest { format!("\"{}\"", digest(&tensors)) } else { "null".into() };
-    let line = format!(
-        "{{\"peer\":\"modeldir\",\"cache\":\"{}\",\"mode\":\"{}\",\"threads\":{},\
-         \"seconds\":{seconds:.6},\"bytes\":{bytes},\"gib_s\":{:.3},\"peak_rss\":{},\
-         \"anon_grown\":{anon_grown},\"tensors\":{},\"bytes_read\":{},\"bytes_direct\":{},\
-         \"minflt\":{},\"majflt\":{},\"utime\":{:.4},\"stime\":{:.4},\
-         \"resident_before_cold\":{},\"digest\":{digest}}}",
-        name(args.cache),
-        name(args.mode),
-        stats.threads,
-        bytes as f64 / seconds / f64::from(1 << 30),
-        after.peak_rss,
-        plan.len(),
-        stats.bytes_read,
-        stats.bytes_direct,
-        after.minflt - before.minflt,
-        after.majflt - before.majflt,
-        after.utime - before.utime,
-        after.stime - before.stime,
-        resident_before_cold.map_or_else(|| "null".into(), |bytes| bytes.to_string()),
-    );
+    let line = json!({
+        "peer": "modeldir",
+        "cache": name(args.cache),
+        "mode": name(args.mode),
+        "threads": stats.threads,
+        "seconds": seconds,
+        "bytes": bytes,
+        "gib_s": bytes as f64 / seconds / f64::from(1 << 30),
+        "peak_rss": after.peak_rss,
+        "anon_grown": anon_grown,
+        "tensors": plan.len(),
+        "bytes_read": stats.bytes_read,
+        "bytes_direct": stats.bytes_direct,
+        "minflt": after.minflt - before.minflt,
+        "majflt": after.majflt - before.majflt,
+        "utime": after.utime - before.utime,
+        "stime": after.stime - before.stime,
+        "resident_before_cold": resident_before_cold,
+        "digest": args.digest.then(|| digest(&tensors)),
+    });
     writeln!(std::io::stdout(), "{line}")?;
     Ok(())
 }
