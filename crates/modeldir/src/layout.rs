@@ -9,7 +9,7 @@ use crate::index::IndexedTensor;
 use crate::request::{MAX_REQUEST_BYTES, Request, RowCut};
 
 /// Address and file offset agree modulo this where they can, so that whole pages can be moved.
-const PAGE: u64 = 4096;
+pub(crate) const PAGE: u64 = 4096;
 
 /// From this length on a part is worth a place that agrees with the file.
 const LONG: u64 = 16 * PAGE;

@@ -44,6 +44,7 @@ pub use stream::StreamOptions;
 use crew::Crew;
 use files::OpenShards;
 use job::Job;
+use memory::in_memory;
 use progress::Meter;
 use queue::Queue;
 use storage::Storage;
@@ -61,7 +62,8 @@ impl LoadPlan {
     /// Blocks until every byte is there. The work is shared out by requests, so a single large
     /// shard or tensor uses every thread. What the page cache holds is copied from there; the rest
     /// is read past it, straight to its place; [`LoadOptions::io`] can say otherwise. Each shard is
-    /// opened once, and at most 32 files are open at a time, or as many as the process may open.
+    /// opened once for either way, and at most 32 files are open at a time, or as many as the
+    /// process may open.
     /// The tensors of one shard share one region of memory, which is given back when the last of
     /// them is dropped.
     ///
@@ -78,8 +80,7 @@ impl LoadPlan {
     /// fits; the rest of it is given back first. What is too long by more than 32 MiB in all fits
     /// no more.
     ///
-    /// Memory that is in use already costs no page faults: loading a model of the same shape again
-    /// takes about as long as copying it.
+    /// Memory that is in use already costs no page faults and need not be zeroed.
     ///
     /// ```
     /// use modeldir::{LoadOptions, ModelDir};
@@ -200,7 +201,7 @@ fn tensors(plan: &LoadPlan, buffers: &BTreeMap<usize, Buffer>) -> Result<Vec<Ten
         // An empty tensor may have its place where no region is, or behind the end of one.
         let (buffer, range) = match buffers.get(&tensor.shard()) {
             Some(buffer) if !memory.is_empty() => {
-                (buffer, job::index_in(memory.start)..job::index_in(memory.end))
+                (buffer, in_memory(memory.start)..in_memory(memory.end))
             }
             _ => (&empty, 0..0),
         };

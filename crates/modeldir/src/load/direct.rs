@@ -5,8 +5,8 @@ use std::io;
 
 use tensorfile::SourceFile;
 
-/// Alignment where the system does not say: the largest block size of common devices.
-const DEFAULT_ALIGN: u64 = 4096;
+use super::memory::in_memory;
+use crate::layout::PAGE;
 
 /// Where less than this can go straight to its place, one read and a copy are cheaper than a read
 /// for each end.
@@ -50,17 +50,6 @@ impl DirectFile {
         self.read_by_way_of(bounce, tail, last)
     }
 
-    /// Fills at least the first `needed` bytes of `blocks`, whose position, length and address are
-    /// multiples of a page.
-    pub(super) fn read_blocks(
-        &self,
-        blocks: &mut [u8],
-        offset: u64,
-        needed: usize,
-    ) -> io::Result<()> {
-        self.read_at_least(blocks, offset, needed)
-    }
-
     /// Reads whole blocks into `bounce` and copies what is wanted of them.
     fn read_by_way_of(
         &self,
@@ -85,8 +74,13 @@ impl DirectFile {
     }
 
     /// Reads until at least `needed` bytes of `buf` are there: its end may lie past that of the
-    /// file. All but the last read of a file bring whole blocks.
-    fn read_at_least(&self, buf: &mut [u8], offset: u64, needed: usize) -> io::Result<()> {
+    /// file. Position, length and address are multiples of a page.
+    pub(super) fn read_at_least(
+        &self,
+        buf: &mut [u8],
+        offset: u64,
+        needed: usize,
+    ) -> io::Result<()> {
         let mut done = 0;
         while done < needed {
             let rest = buf.get_mut(done..).unwrap_or_default();
@@ -96,6 +90,7 @@ impl DirectFile {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
+            // All but the last read of a file bring whole blocks.
             if done < needed && done as u64 % self.align != 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
@@ -104,19 +99,20 @@ impl DirectFile {
     }
 }
 
-/// What a direct read must be aligned to, or `None` if the file has no direct reads.
+/// What a direct read must be aligned to, or `None` if the file has no direct reads; a page, which
+/// suits all common devices, where the system does not say.
 #[cfg(target_os = "linux")]
 fn alignment(file: &File) -> Option<u64> {
     use rustix::fs::{AtFlags, StatxFlags, statx};
     let Ok(stat) = statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN) else {
-        return Some(DEFAULT_ALIGN);
+        return Some(PAGE);
     };
     if stat.stx_mask & StatxFlags::DIOALIGN.bits() == 0 {
-        return Some(DEFAULT_ALIGN);
+        return Some(PAGE);
     }
     let align = stat.stx_dio_mem_align.max(stat.stx_dio_offset_align);
     let is_usable = stat.stx_dio_offset_align > 0 && align.is_power_of_two();
-    (is_usable && u64::from(align) <= DEFAULT_ALIGN).then_some(align.into())
+    (is_usable && u64::from(align) <= PAGE).then_some(align.into())
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -132,11 +128,6 @@ fn read_at(file: &File, buf: &mut [u8], offset: u64) -> io::Result<usize> {
 #[cfg(not(unix))]
 fn read_at(_file: &File, _buf: &mut [u8], _offset: u64) -> io::Result<usize> {
     Err(io::ErrorKind::Unsupported.into())
-}
-
-/// A length within a buffer.
-fn in_memory(len: u64) -> usize {
-    usize::try_from(len).expect("it is at most the length of a slice, rounded up to a page")
 }
 
 #[cfg(test)]

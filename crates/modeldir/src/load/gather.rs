@@ -1,5 +1,6 @@
 //! Parts of evenly spaced rows, one after the other.
 
+use super::memory::in_memory;
 use super::reader::{ShardReader, Way};
 use super::scratch::Scratch;
 use crate::request::RowCut;
@@ -71,9 +72,4 @@ pub(super) fn read_rows(
         }
     }
     Ok(())
-}
-
-/// A length within a block, which the plan keeps short.
-fn in_memory(len: u64) -> usize {
-    usize::try_from(len).expect("it is within memory that was allocated")
 }

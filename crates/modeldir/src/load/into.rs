@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::job::{self, Job};
+use super::memory::in_memory;
 use super::{LoadOptions, LoadStats, run};
 use crate::plan::LoadPlan;
 use crate::{Error, Result};
@@ -29,8 +30,8 @@ impl LoadPlan {
     /// # Errors
     ///
     /// [`Error::TensorNotFound`] and [`Error::NotPlanned`] for a place whose name is not that of a
-    /// tensor of the plan, [`Error::Destination`] for a tensor with no place, with several, or with one of
-    /// another length; all before anything is read. Otherwise as [`load`](Self::load).
+    /// tensor of the plan, [`Error::Destination`] for a tensor with no place, with several, or with
+    /// one of another length; all before anything is read. Otherwise as [`load`](Self::load).
     pub fn load_into<'m, N: AsRef<str>>(
         &self,
         places: impl IntoIterator<Item = (N, &'m mut [u8])>,
@@ -44,7 +45,7 @@ impl LoadPlan {
         let mut of_tensors = Vec::with_capacity(self.len());
         for (planned, tensor) in self.planned().iter().zip(self.tensors()) {
             let places = by_tensor.remove(&planned.tensor).unwrap_or_default();
-            let needed = job::index_in(planned.memory_range.end - planned.memory_range.start);
+            let needed = in_memory(planned.memory_range.end - planned.memory_range.start);
             let found: Box<[usize]> = places.iter().map(|place| place.len()).collect();
             let place = <[&mut [u8]; 1]>::try_from(places).ok().filter(|_| *found == [needed]);
             let Some([place]) = place else {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::memory::Regions;
+use super::memory::{Regions, in_memory};
 use crate::plan::LoadPlan;
 use crate::request::{Request, RowCut};
 
@@ -40,18 +40,13 @@ pub(super) fn fill<'r, 'p>(
 ) {
     let (mut rest, mut rest_offset) = (memory, memory_start);
     for request in requests {
-        let skip = index_in(request.memory_offset - rest_offset);
+        let skip = in_memory(request.memory_offset - rest_offset);
         let (_, tail) = rest.split_at_mut(skip);
-        let (destination, tail) = tail.split_at_mut(index_in(request.memory_len()));
+        let (destination, tail) = tail.split_at_mut(in_memory(request.memory_len()));
         rest_offset = request.memory_offset + request.memory_len();
         rest = tail;
         let (number, shard) = (jobs.len(), request.shard);
         let (file_range, rows) = (request.file_range.clone(), request.rows.clone());
         jobs.push(Job { number, shard, file_range, rows, destination });
     }
-}
-
-/// A position in memory that was allocated, so that it fits.
-pub(super) fn index_in(position: u64) -> usize {
-    usize::try_from(position).expect("the memory was allocated with a length in usize")
 }

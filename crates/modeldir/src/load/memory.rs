@@ -66,7 +66,7 @@ pub(super) type Regions = BTreeMap<usize, BufferMut>;
 
 /// A region for each shard: of this memory what fits, and new ones, which nothing has touched yet.
 pub(super) fn regions(plan: &LoadPlan, mut memory: Memory) -> Result<Regions> {
-    let lens = plan.memory().iter().map(|&len| usize::try_from(len).unwrap_or(usize::MAX));
+    let lens = plan.memory().iter().map(|&len| in_memory(len));
     let mut needed: Vec<_> = lens.enumerate().filter(|(_, len)| *len > 0).collect();
     // The longest first, or a short shard could take what a long one needs.
     needed.sort_by_key(|(_, len)| Reverse(*len));
@@ -85,6 +85,12 @@ pub(super) fn regions(plan: &LoadPlan, mut memory: Memory) -> Result<Regions> {
         regions.insert(shard, reused.map_or_else(new, Ok)?);
     }
     Ok(regions)
+}
+
+/// A length or position in memory; where it is longer than any memory can be, the longest, which
+/// nobody has.
+pub(super) fn in_memory(len: u64) -> usize {
+    usize::try_from(len).unwrap_or(usize::MAX)
 }
 
 /// The same regions, shareable and fixed.

@@ -7,11 +7,13 @@ use tensorfile::SourceFile;
 use tracing::Span;
 
 use super::direct::DirectFile;
+use super::memory::in_memory;
 use super::options::Io;
 use super::residency::{self, Residency};
-use super::scratch::{PAGE, Scratch};
+use super::scratch::Scratch;
 use super::stats::Counters;
 use super::storage::{self, Storage};
+use crate::layout::PAGE;
 
 /// Ranges of which a part is cached are halved down to this length.
 const MIN_HALF: usize = 1 << 20;
@@ -38,9 +40,11 @@ pub(super) struct ShardReader {
 
 impl ShardReader {
     pub(super) fn new(file: SourceFile, io: Io, span: Span) -> Self {
-        // Elsewhere asking for residency gains nothing: all of it is cached, or should be.
-        let is_local = io != Io::Auto || storage::of(file.file()) == Storage::Local;
-        let io = if is_local { io } else { Io::Buffered };
+        let io = match io {
+            // There is nothing to choose: all of it is cached, or should be.
+            Io::Auto if storage::of(file.file()) != Storage::Local => Io::Buffered,
+            io => io,
+        };
         Self { file, io, direct: OnceLock::new(), counters: Counters::default(), span }
     }
 
@@ -60,8 +64,7 @@ impl ShardReader {
             (Io::Auto, Residency::Partial { .. }) if destination.len() >= 2 * MIN_HALF => {
                 let middle = offset + destination.len() as u64 / 2;
                 let middle = middle - middle % PAGE;
-                let first_len = usize::try_from(middle - offset).expect("less than the slice");
-                let (first, second) = destination.split_at_mut(first_len);
+                let (first, second) = destination.split_at_mut(in_memory(middle - offset));
                 self.read(first, offset, scratch)?;
                 self.read(second, middle, scratch)
             }
@@ -86,7 +89,7 @@ impl ShardReader {
         let block = scratch.block(self.file.path(), in_memory(whole_len))?;
         let block = &mut block[..in_memory(whole_len)];
         let direct = (way == Way::Direct).then(|| self.direct()).flatten();
-        let read = direct.map(|file| file.read_blocks(block, range.start - skip, wanted.end));
+        let read = direct.map(|file| file.read_at_least(block, range.start - skip, wanted.end));
         let way = match read {
             Some(Ok(())) => Way::Direct,
             // As for other reads, the other way reads the bytes or says what is wrong.
@@ -165,9 +168,4 @@ fn way(residency: Residency) -> Way {
         Residency::Partial { cached, pages } if cached < pages / 2 => Way::Direct,
         Residency::Partial { .. } | Residency::Cached => Way::Buffered,
     }
-}
-
-/// A length within a block, for which there is memory.
-fn in_memory(len: u64) -> usize {
-    usize::try_from(len).expect("a block is some mebibytes or a row")
 }

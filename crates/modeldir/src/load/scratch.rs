@@ -5,9 +5,6 @@ use std::path::Path;
 
 use tensorfile::BufferMut;
 
-/// Longest page of common systems that direct reads ask to be aligned to.
-pub(super) const PAGE: u64 = 4096;
-
 /// Buffers are multiples of this, so that they lie in huge pages: a device takes few long pieces of
 /// memory faster than many short ones.
 const HUGE_PAGE: usize = 2 << 20;

@@ -11,10 +11,11 @@ use tensorfile::{Buffer, Tensor};
 
 use super::budget::Budget;
 use super::cancel::Cancel;
+use super::memory::in_memory;
 use super::progress::Meter;
-use super::scratch::PAGE;
 use super::{LoadOptions, LoadStats, Run, Workers, job, memory, tensors};
 use crate::index::IndexedTensor;
+use crate::layout::PAGE;
 use crate::plan::LoadPlan;
 use crate::{Error, Result, threads};
 
@@ -75,14 +76,14 @@ impl LoadPlan {
         let (budget, stop) = (Budget::new(in_flight), Cancel::child_of(options.load.cancel));
         let meter = Meter::new(self.bytes_read(), options.load.progress);
         let loader = Loader {
-            window_len: job::index_in(longest.min(in_flight / WINDOWS)),
+            window_len: in_memory(longest.min(in_flight / WINDOWS)),
             windows,
             budget: &budget,
             options: LoadOptions { cancel: Some(&stop), ..options.load },
             meter: &meter,
             workers: Workers::of(self, &options.load),
         };
-        let (sender, receiver) = sync_channel(job::index_in(WINDOWS));
+        let (sender, receiver) = sync_channel(in_memory(WINDOWS));
         let stats = thread::scope(|scope| {
             // However the taking ends, by a panic too, the loader must not wait for it: neither for
             // memory nor, as the receiver goes with the taking, for somebody to take a window.
@@ -212,7 +213,7 @@ impl Loader<'_> {
     ) -> Result<Option<Window>> {
         let shard = plan.tensors().next().map_or(0, IndexedTensor::shard);
         let path = plan.index.shard_path(shard);
-        let len = job::index_in(plan.memory_len()).max(self.window_len);
+        let len = in_memory(plan.memory_len()).max(self.window_len);
         let Some(region) = self.budget.take(&path, len)? else { return Ok(None) };
         let mut regions = BTreeMap::from([(shard, region)]);
         let jobs = job::of_plan(plan, &mut regions);
