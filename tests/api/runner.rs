@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
 
-use modeldir_tests::{Case, Outcome, cases_in};
+use modeldir_tests::{Case, Outcome, cases_in, conformance};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -93,25 +92,6 @@ fn places(value: &Value, here: &str, found: &mut Vec<(String, &'static str)>) {
     }
 }
 
-fn read(folder: &Path) -> Value {
-    serde_json::from_slice(&fs::read(folder.join("expected.json")).unwrap()).unwrap()
-}
-
-fn copy_folder(from: &Path, to: &Path) {
-    fs::create_dir(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let (kind, to) = (entry.file_type().unwrap(), to.join(entry.file_name()));
-        if kind.is_symlink() {
-            std::os::unix::fs::symlink(fs::read_link(entry.path()).unwrap(), to).unwrap();
-        } else if kind.is_dir() {
-            copy_folder(&entry.path(), &to);
-        } else {
-            fs::copy(entry.path(), to).unwrap();
-        }
-    }
-}
-
 /// Whether a case runs in this process, and holds to one outcome.
 fn is_plain(expected: &Value) -> bool {
     let needs = expected["needs"].as_array().cloned().unwrap_or_default();
@@ -121,15 +101,13 @@ fn is_plain(expected: &Value) -> bool {
 #[test]
 fn every_expectation_of_the_corpus_counts() {
     let mut tried = BTreeSet::new();
-    for entry in fs::read_dir(modeldir_fixtures::corpus_dir()).unwrap() {
-        let folder = entry.unwrap().path();
-        if !folder.is_dir() || !is_plain(&read(&folder)) {
+    let (mut cases, _) = conformance(&modeldir_fixtures::conformance_dir()).unwrap();
+    cases.extend(cases_in("corpus", &modeldir_fixtures::corpus_dir()).unwrap());
+    for case in cases {
+        let expected = case.expected().unwrap();
+        if !is_plain(&expected) {
             continue;
         }
-        let expected = read(&folder);
-        let parent = tempfile::tempdir().unwrap();
-        let copy = parent.path().join(folder.file_name().unwrap());
-        copy_folder(&folder, &copy);
         let mut found = Vec::new();
         places(&expected, "", &mut found);
         let mut seen = Vec::new();
@@ -142,9 +120,8 @@ fn every_expectation_of_the_corpus_counts() {
             let value = other.pointer_mut(&place).unwrap();
             let (_, change) = EXPECTATIONS.iter().find(|(known, _)| *known == name).unwrap();
             *value = change(value);
-            fs::write(copy.join("expected.json"), other.to_string()).unwrap();
-            let outcome = Case::new("changed", &copy).run();
-            assert!(outcome.is_err(), "{} passes with another {place}", folder.display());
+            let outcome = case.clone().expecting(other).run();
+            assert!(outcome.is_err(), "{} passes with another {place}", case.name());
             tried.insert(name);
         }
     }

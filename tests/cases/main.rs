@@ -1,16 +1,19 @@
-//! Runs every case of our own corpus, and of the folder that `MODELDIR_CASES` names.
+//! Runs every case of the conformance corpus, of our own, and of the folder that `MODELDIR_CASES`
+//! names; and asks the reference reader for its verdict on each file of the conformance corpus.
 //!
-//! A relative folder is looked up from the root of the workspace. The last lines are the totals,
-//! and the reason of each case that was skipped.
+//! A relative folder is looked up from the root of the workspace. The last line is the totals,
+//! and before it is the reason of each case that was skipped.
 #![expect(clippy::print_stdout, reason = "this is a test runner")]
 
 use std::env;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use libtest_mimic::{Arguments, Completion, Conclusion, Failed, Trial};
-use modeldir_tests::{Case, Outcome, cases_in, run_as_child};
+use modeldir_properties::{Agreement, compare};
+use modeldir_tests::{Case, FormatCase, Outcome, cases_in, conformance, run_as_child};
 
 /// Names of skipped cases and the reasons.
 type Skipped = Arc<Mutex<Vec<(String, String)>>>;
@@ -37,11 +40,31 @@ fn main() -> ExitCode {
 }
 
 fn trials(skipped: &Skipped) -> Result<Vec<Trial>, String> {
-    let mut cases = cases_in("corpus", &modeldir_fixtures::corpus_dir())?;
+    let (mut cases, files) = conformance(&modeldir_fixtures::conformance_dir())?;
+    cases.extend(cases_in("corpus", &modeldir_fixtures::corpus_dir())?);
     if let Some(dir) = env::var_os("MODELDIR_CASES") {
         cases.extend(cases_in("given", &from_root(Path::new(&dir)))?);
     }
-    Ok(cases.into_iter().map(|case| trial(case, Arc::clone(skipped))).collect())
+    let ours = cases.into_iter().map(|case| trial(case, Arc::clone(skipped)));
+    Ok(ours.chain(files.into_iter().map(reference_trial)).collect())
+}
+
+/// Holds the manifest to what the reference makes of a file.
+fn reference_trial(case: FormatCase) -> Trial {
+    Trial::test(format!("reference/{}", case.id), move || {
+        let bytes = fs::read(&case.path).map_err(|error| error.to_string())?;
+        let (accepted, reference_accepts) = match compare(&bytes)? {
+            Agreement::Accepted => (true, true),
+            Agreement::Refused => (false, false),
+            Agreement::Exception(_) => (false, true),
+        };
+        let said = (case.accepted, case.reference_accepts);
+        if said == (accepted, reference_accepts) {
+            return Ok(());
+        }
+        let verdicts = format!("accepted: {accepted}, by the reference: {reference_accepts}");
+        Err(Failed::from(format!("{verdicts}; the manifest says {said:?}")))
+    })
 }
 
 /// A path as seen from the root of the workspace; tests run in the folder of their package.
@@ -64,10 +87,10 @@ fn trial(case: Case, skipped: Skipped) -> Trial {
 
 fn print_totals(conclusion: &Conclusion, skipped: &Skipped) {
     let Conclusion { num_passed, num_failed, num_ignored, .. } = conclusion;
-    println!("cases: {num_passed} passed, {num_failed} failed, {num_ignored} skipped");
     let mut skipped = skipped.lock().unwrap_or_else(PoisonError::into_inner).clone();
     skipped.sort();
     for (name, reason) in skipped {
         println!("  skipped {name}: {reason}");
     }
+    println!("{num_passed} passed, {num_failed} failed, {num_ignored} skipped");
 }

@@ -16,7 +16,7 @@ use crate::ways::{Target, Way};
 
 /// Runs one query on the target of a case, which lies in `root`.
 pub(crate) fn ask(expected: &Expected, query: &Query, root: &Path) -> Result<(), String> {
-    let target = Asked { path: &root.join(&expected.target), open_as: expected.open_as };
+    let target = Asked { path: &expected.target_in(root), open_as: expected.open_as };
     let answer = match &query.op {
         Op::Slice { tensor, ranges, part } => {
             target.slice(tensor, &selection(ranges), part.as_ref())
@@ -59,7 +59,7 @@ pub(crate) fn check_config(
     pointer: &str,
     wanted: &Value,
 ) -> Result<(), String> {
-    let target = Asked { path: &root.join(&expected.target), open_as: expected.open_as };
+    let target = Asked { path: &expected.target_in(root), open_as: expected.open_as };
     let model = target.model()?;
     let config = model.config().map_err(|error| Refusal::from(error).text)?;
     let found = config.raw().pointer(pointer);

@@ -1,23 +1,27 @@
-//! A case: a folder with an input and what must come of it.
+//! A case: an input and what must come of it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use modeldir::OpenOptions;
+use serde_json::Value;
 
 use crate::ask::{ask, check_config};
 use crate::check::{Tensors, check, check_agreement, check_digests};
 use crate::child;
-use crate::expected::{Expected, Kind};
+use crate::expected::{Expected, Kind, read_expected};
 use crate::folder::{Copy, listing, mutate};
 use crate::host::Need;
 use crate::ways::{Attempt, Target, Way};
 
-/// A folder with an input and an `expected.json`.
+/// A folder with an input and an `expected.json`, or an input of which a manifest says the same.
 #[derive(Clone, Debug)]
 pub struct Case {
     source: &'static str,
-    folder: PathBuf,
+    /// The folder, or the one file that the case is.
+    root: PathBuf,
+    /// What must come of it; `None`: the folder's `expected.json` says it.
+    expected: Option<Value>,
 }
 
 /// How a case that did not fail ended.
@@ -46,7 +50,7 @@ pub fn cases_in(source: &'static str, dir: &Path) -> Result<Vec<Case>, String> {
     if cases.is_empty() {
         return Err(format!("{}: no cases here", dir.display()));
     }
-    cases.sort_by(|a, b| a.folder.cmp(&b.folder));
+    cases.sort_by(|a, b| a.root.cmp(&b.root));
     Ok(cases)
 }
 
@@ -54,14 +58,38 @@ impl Case {
     /// The case in a folder.
     #[must_use]
     pub fn new(source: &'static str, folder: &Path) -> Self {
-        Self { source, folder: folder.to_owned() }
+        Self { source, root: folder.to_owned(), expected: None }
     }
 
-    /// Source and folder name.
+    /// The case in a folder or of one file, with what else would be its `expected.json`.
+    #[must_use]
+    pub fn of(source: &'static str, root: &Path, expected: Value) -> Self {
+        Self { source, root: root.to_owned(), expected: Some(expected) }
+    }
+
+    /// The case with something else that must come of it.
+    #[must_use]
+    pub fn expecting(self, expected: Value) -> Self {
+        Self { expected: Some(expected), ..self }
+    }
+
+    /// Source and name of the folder, or of the file without its ending.
     #[must_use]
     pub fn name(&self) -> String {
-        let id = self.folder.file_name().unwrap_or_default();
-        format!("{}/{}", self.source, Path::new(id).display())
+        let id = if self.root.is_dir() { self.root.file_name() } else { self.root.file_stem() };
+        format!("{}/{}", self.source, Path::new(id.unwrap_or_default()).display())
+    }
+
+    /// What `expected.json` says, or the manifest.
+    ///
+    /// # Errors
+    ///
+    /// Says why it cannot be read.
+    pub fn expected(&self) -> Result<Value, String> {
+        match &self.expected {
+            Some(expected) => Ok(expected.clone()),
+            None => read_expected(&self.root),
+        }
     }
 
     /// Runs the case, in a process of its own where it asks for one.
@@ -70,7 +98,7 @@ impl Case {
     ///
     /// Says what was not as it must be.
     pub fn run(&self) -> Result<Outcome, String> {
-        let expected = Expected::read(&self.folder)?;
+        let expected = self.parsed()?;
         if let Some(reason) = expected.needs.iter().find_map(|need| need.lacking()) {
             return Ok(Outcome::Skipped(reason.to_owned()));
         }
@@ -79,23 +107,23 @@ impl Case {
             Some(_) if as_nobody => {
                 Err("limits of another user are not known to the runner".to_owned())
             }
-            Some(nofile) => child::run_with_nofile(&self.folder, nofile),
-            None if as_nobody => child::run_as_nobody(&self.folder),
+            Some(nofile) => child::run_with_nofile(&self.root, nofile),
+            None if as_nobody => child::run_as_nobody(&self.root),
             None => self.run_here().map(|()| Outcome::Passed),
         }
     }
 
     /// Runs the case in this process.
     pub(crate) fn run_here(&self) -> Result<(), String> {
-        let expected = Expected::read(&self.folder)?;
-        let before = listing(&self.folder).map_err(|error| error.to_string())?;
+        let expected = self.parsed()?;
+        let before = self.listing()?;
         let old = match expected.mutations.is_empty() {
             true => None,
             false => Some(self.unchanged_tensors(&expected)?),
         };
         let mut first: Option<Attempt> = None;
         let changes = old.is_some();
-        for way in Way::all(expected.open_as, &self.folder.join(&expected.target), changes) {
+        for way in Way::all(expected.open_as, &expected.target_in(&self.root), changes) {
             let in_way = |wrong: String| format!("{way:?}: {wrong}");
             let attempt = self.attempt(&expected, way, old.as_ref()).map_err(in_way)?;
             match (&first, attempt) {
@@ -108,16 +136,28 @@ impl Case {
         }
         for query in &expected.queries {
             let in_query = |wrong: String| format!("{query:?}: {wrong}");
-            ask(&expected, query, &self.folder).map_err(in_query)?;
+            ask(&expected, query, &self.root).map_err(in_query)?;
         }
         for (pointer, wanted) in &expected.config {
-            check_config(&expected, &self.folder, pointer, wanted)?;
+            check_config(&expected, &self.root, pointer, wanted)?;
         }
-        let after = listing(&self.folder).map_err(|error| error.to_string())?;
+        let after = self.listing()?;
         if expected.no_new_files && before != after {
             return Err(format!("files before: {before:?}, after: {after:?}"));
         }
         Ok(())
+    }
+
+    /// What must come of the case, understood.
+    fn parsed(&self) -> Result<Expected, String> {
+        let id = self.root.file_name().filter(|_| self.expected.is_none());
+        Expected::parse(self.expected()?, id)
+    }
+
+    /// The files of the case; none if it is one file.
+    fn listing(&self) -> Result<Vec<PathBuf>, String> {
+        let files = if self.root.is_dir() { listing(&self.root) } else { Ok(Vec::new()) };
+        files.map_err(|error| error.to_string())
     }
 
     /// Opens and reads in one way, on a copy if files are to be changed, and checks what came.
@@ -128,10 +168,10 @@ impl Case {
         old: Option<&Tensors>,
     ) -> Result<Option<Attempt>, String> {
         let copied = |error| format!("copying the case: {error}");
-        let copy = old.map(|_| Copy::of(&self.folder)).transpose().map_err(copied)?;
-        let root = copy.as_ref().map_or(self.folder.as_path(), Copy::path);
+        let copy = old.map(|_| Copy::of(&self.root)).transpose().map_err(copied)?;
+        let root = copy.as_ref().map_or(self.root.as_path(), Copy::path);
         let attempt = way.attempt(&Target {
-            path: &root.join(&expected.target),
+            path: &expected.target_in(root),
             options: OpenOptions::default(),
             unread: expected.unread(),
             after_open: &|| mutate(root, &expected.mutations),
@@ -146,7 +186,7 @@ impl Case {
 
     /// The tensors as they are before the files are changed.
     fn unchanged_tensors(&self, expected: &Expected) -> Result<Tensors, String> {
-        let target = self.folder.join(&expected.target);
+        let target = expected.target_in(&self.root);
         let ways = Way::all(expected.open_as, &target, true);
         let attempt = ways[0].attempt(&Target {
             path: &target,

@@ -72,8 +72,8 @@ fn check_listing(expected: &Expected, listing: &Listing) -> Result<(), String> {
     if let Some(name) = expected.absent.iter().find(|name| listing.tensors.contains_key(*name)) {
         return Err(format!("{name} is listed"));
     }
-    if expected.metadata.is_some() {
-        equal("metadata", &listing.metadata, &expected.metadata)?;
+    if let Some(metadata) = &expected.metadata {
+        equal("metadata", &listing.metadata, metadata)?;
     }
     if let Some(byte_len) = expected.planned_bytes {
         equal("planned bytes", &listing.planned_bytes, &byte_len)?;

@@ -1,7 +1,8 @@
 //! What `expected.json` says, every field of it understood or refused.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
@@ -14,7 +15,7 @@ use crate::refusal::Mentions;
 #[derive(Debug, Default)]
 pub(crate) struct Expected {
     pub(crate) kind: Kind,
-    /// What to open, relative to the case's folder.
+    /// What to open, relative to the case's folder; empty if the case is one file.
     pub(crate) target: String,
     pub(crate) open_as: OpenAs,
     pub(crate) tensors: BTreeMap<String, Row>,
@@ -24,7 +25,8 @@ pub(crate) struct Expected {
     pub(crate) count: Option<usize>,
     /// Elements in order.
     pub(crate) values: BTreeMap<String, Value>,
-    pub(crate) metadata: Option<BTreeMap<String, String>>,
+    /// `Some(None)`: there must be none.
+    pub(crate) metadata: Option<Option<BTreeMap<String, String>>>,
     pub(crate) planned_bytes: Option<u64>,
     pub(crate) ignored_files: Vec<String>,
     pub(crate) report: ExpectedReport,
@@ -97,23 +99,24 @@ pub(crate) enum Mutation {
 const REMARKS: [&str; 6] = ["fault", "note", "policy", "policy_note", "seen", "what"];
 
 impl Expected {
-    /// Reads the `expected.json` of a case's folder.
-    pub(crate) fn read(folder: &Path) -> Result<Self, String> {
-        let path = folder.join("expected.json");
-        let text = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-        let value =
-            serde_json::from_slice(&text).map_err(|error| format!("expected.json: {error}"))?;
+    /// Understands what must come of a case; `folder` is the name that its id must have.
+    pub(crate) fn parse(value: Value, folder: Option<&OsStr>) -> Result<Self, String> {
         let mut fields = Fields::new("expected.json", value)?;
         let id: Option<String> = fields.optional("id")?;
         let expected = Self::take(&mut fields)?;
         fields.remarks(&REMARKS);
         fields.finish()?;
-        match (id, folder.file_name()) {
+        match (id, folder) {
             (Some(id), Some(name)) if *name != *id => {
                 Err(format!("the folder is {}, its id {id}", Path::new(name).display()))
             }
             _ => expected.validated(),
         }
+    }
+
+    /// What to open of the case at `root`, which is the target itself if the case is one file.
+    pub(crate) fn target_in(&self, root: &Path) -> PathBuf {
+        if self.target.is_empty() { root.to_owned() } else { root.join(&self.target) }
     }
 
     /// What must come of a model that holds exactly these tensors.
@@ -216,6 +219,13 @@ impl ExpectedReport {
             || self.total_size_differs.is_some()
             || self.aliases.is_some()
     }
+}
+
+/// Reads the `expected.json` of a case's folder.
+pub(crate) fn read_expected(folder: &Path) -> Result<Value, String> {
+    let path = folder.join("expected.json");
+    let text = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    serde_json::from_slice(&text).map_err(|error| format!("expected.json: {error}"))
 }
 
 fn report(report: Option<Value>) -> Result<ExpectedReport, String> {

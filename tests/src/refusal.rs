@@ -105,6 +105,10 @@ impl Mentions {
     pub(crate) fn check(&self, refusal: &Refusal, root: &Path) -> Result<(), String> {
         let text = without_root(&refusal.text, root).to_lowercase();
         let failed = |what: String| Err(format!("the error {what}: {}", refusal.text));
+        let file = root.file_name().filter(|_| root.is_file());
+        if file.is_some_and(|name| !refusal.text.contains(&*name.to_string_lossy())) {
+            return failed("does not name the file".to_owned());
+        }
         for wanted in &self.all {
             if !mentions(&text, wanted) {
                 return failed(format!("does not mention {wanted:?}"));
