@@ -114,6 +114,13 @@ pub enum Error {
     )]
     Pipeline { path: PathBuf, components: Vec<PathBuf> },
 
+    /// The model has more shards than may be.
+    #[error(
+        "{}: {found} shards, the limit is {max} (OpenOptions::max_shards raises it)",
+        PathText(path)
+    )]
+    TooManyShards { path: PathBuf, found: usize, max: usize },
+
     // -- The hub cache.
     /// No environment variable says where the hub cache is, and there is no home directory.
     #[error(
@@ -376,6 +383,7 @@ impl Error {
             | Self::HubRepository { path, .. }
             | Self::HubCacheRoot { path, .. }
             | Self::Pipeline { path, .. }
+            | Self::TooManyShards { path, .. }
             | Self::NoSnapshot { path, .. }
             | Self::Json { path, .. }
             | Self::NotJson { path, .. }

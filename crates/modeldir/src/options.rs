@@ -31,9 +31,11 @@ pub struct OpenOptions {
     pub missing_shards: MissingShards,
     /// How the headers of the shards are judged.
     pub header: HeaderOptions,
-    /// Bytes an index may have.
+    /// Shards a model may have; 100,000 by default.
+    pub max_shards: usize,
+    /// Bytes an index may have; 256 MiB by default.
     pub max_index_bytes: u64,
-    /// Bytes any other JSON file may have.
+    /// Bytes any other JSON file may have; 64 MiB by default.
     pub max_json_bytes: u64,
     /// Threads that read headers; without a number, one per processor.
     pub threads: Option<NonZeroUsize>,
@@ -52,7 +54,8 @@ impl Default for OpenOptions {
             unindexed: Unindexed::default(),
             missing_shards: MissingShards::default(),
             header: HeaderOptions::default(),
-            max_index_bytes: 1 << 30,
+            max_shards: 100_000,
+            max_index_bytes: 256 << 20,
             max_json_bytes: json::DEFAULT_MAX_BYTES,
             threads: None,
             aliases: Vec::new(),

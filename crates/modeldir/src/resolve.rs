@@ -134,6 +134,7 @@ pub(crate) fn resolve(
     if input == Input::Folder {
         let listing = Listing::read(path)?;
         let choice = choose(path, &listing, options, config)?;
+        check_shards(path, choice.shards.len(), options)?;
         return Ok(choice.resolved(path, &listing));
     }
     let name = path.file_name().unwrap_or_default();
@@ -187,9 +188,20 @@ fn configured(folder: &Folder<'_>, config: &Path, value: &str) -> Result<Choice>
 }
 
 /// Reads and parses an index.
-fn read_index(path: &Path, max_bytes: u64) -> Result<WeightMap> {
-    let text = json::read(path, Limit::of_index(max_bytes))?;
-    WeightMap::parse(path, text)
+fn read_index(path: &Path, options: &OpenOptions) -> Result<WeightMap> {
+    let text = json::read(path, Limit::of_index(options.max_index_bytes))?;
+    let map = WeightMap::parse(path, text)?;
+    check_shards(path, map.shards().len(), options)?;
+    Ok(map)
+}
+
+/// Refuses more shards than may be, before any of them is looked for.
+fn check_shards(path: &Path, found: usize, options: &OpenOptions) -> Result<()> {
+    let max = options.max_shards;
+    if found > max {
+        return Err(Error::TooManyShards { path: path.to_owned(), found, max });
+    }
+    Ok(())
 }
 
 /// What was chosen in a folder.

@@ -101,6 +101,26 @@ pub enum Error {
     /// A tensor name is given twice.
     #[error("{}: tensor {}: duplicate name in the header", PathText(path), Quoted(tensor))]
     DuplicateTensor { path: PathBuf, tensor: Box<str> },
+    /// The header declares more tensors than may be.
+    #[error(
+        "{}: {found} tensors, the limit is {max} (HeaderOptions::max_tensors raises it)",
+        PathText(path)
+    )]
+    TooManyTensors { path: PathBuf, found: usize, max: usize },
+    /// The name of a tensor is longer than may be; only its beginning is kept.
+    #[error(
+        "{}: tensor {}: name of {byte_len} bytes, the limit is {max} (HeaderOptions::max_name_bytes raises it)",
+        PathText(path),
+        Quoted(tensor)
+    )]
+    NameTooLong { path: PathBuf, tensor: Box<str>, byte_len: usize, max: usize },
+    /// A shape has more dimensions than may be.
+    #[error(
+        "{}: tensor {}: {found} dimensions, the limit is {max} (HeaderOptions::max_rank raises it)",
+        PathText(path),
+        Quoted(tensor)
+    )]
+    TooManyDimensions { path: PathBuf, tensor: Box<str>, found: usize, max: usize },
     /// A tensor's entry has a field that is missing, given twice or of the wrong type.
     #[error("{}: tensor {}: {message}", PathText(path), Quoted(tensor))]
     InvalidTensor { path: PathBuf, tensor: Box<str>, message: Box<str> },
@@ -313,6 +333,9 @@ impl Error {
             | Self::MetadataNotString { path, .. }
             | Self::DuplicateMetadataKey { path, .. }
             | Self::DuplicateTensor { path, .. }
+            | Self::TooManyTensors { path, .. }
+            | Self::NameTooLong { path, .. }
+            | Self::TooManyDimensions { path, .. }
             | Self::InvalidTensor { path, .. }
             | Self::UnknownDtype { path, .. }
             | Self::ShapeOverflow { path, .. }
@@ -349,6 +372,8 @@ impl Error {
             | Self::Read { tensor, .. }
             | Self::ReadPastEnd { tensor, .. } => tensor.as_deref(),
             Self::DuplicateTensor { tensor, .. }
+            | Self::NameTooLong { tensor, .. }
+            | Self::TooManyDimensions { tensor, .. }
             | Self::InvalidTensor { tensor, .. }
             | Self::UnknownDtype { tensor, .. }
             | Self::ShapeOverflow { tensor, .. }

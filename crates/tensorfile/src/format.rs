@@ -9,5 +9,14 @@ pub(crate) const METADATA_KEY: &str = "__metadata__";
 /// The longest header in bytes that the reference reads, and so the longest to be written.
 pub(crate) const MAX_HEADER_BYTES: u64 = 100_000_000;
 
+/// Tensors that a file may declare unless more are asked for.
+pub(crate) const MAX_TENSORS: usize = 1_000_000;
+
+/// Bytes that a tensor's name may have unless more are asked for.
+pub(crate) const MAX_NAME_BYTES: usize = 65_536;
+
+/// Dimensions that a shape may have unless more are asked for: as many as NumPy has.
+pub(crate) const MAX_RANK: usize = 64;
+
 /// The path that errors give for a file in memory.
 pub(crate) const IN_MEMORY: &str = "<memory>";

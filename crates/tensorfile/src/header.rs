@@ -13,7 +13,7 @@ use std::path::Path;
 
 pub use tensor_info::TensorInfo;
 
-use crate::format::{MAX_HEADER_BYTES, PREFIX_LEN};
+use crate::format::{MAX_HEADER_BYTES, MAX_NAME_BYTES, MAX_RANK, MAX_TENSORS, PREFIX_LEN};
 use crate::{Error, Result, lookalike};
 
 /// What a file says that it holds: its tensors and its metadata, checked against its length.
@@ -21,7 +21,8 @@ use crate::{Error, Result, lookalike};
 /// A header exists only if its tensors cover the data of the file from first byte to last without
 /// hole or overlap, each with exactly the bytes its dtype and shape need. It accepts what the
 /// `safetensors` crate 0.8.0 accepts, except what has two readings: a name or a metadata key given
-/// twice, and a tensor written as an array.
+/// twice, and a tensor written as an array; and except what is beyond the limits of
+/// [`HeaderOptions`].
 ///
 /// ```
 /// use std::path::Path;
@@ -45,6 +46,10 @@ pub struct Header {
 }
 
 /// How a header is judged.
+///
+/// A header beyond a limit is refused with an error that says how much there is, what the limit is,
+/// and which field raises it. The largest models published have some thousand tensors a file, names
+/// of less than 200 bytes and five dimensions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeaderOptions {
     /// The longest JSON that is read, in bytes; 100,000,000 by default, as in the reference.
@@ -54,13 +59,25 @@ pub struct HeaderOptions {
     /// shape of millions of dimensions, four to five times for tensors of short names and no bytes,
     /// and about twice for the headers of models.
     pub max_header_bytes: u64,
+    /// Tensors that a file may declare; 1,000,000 by default.
+    pub max_tensors: usize,
+    /// Bytes that the name of a tensor may have; 65,536 by default.
+    pub max_name_bytes: usize,
+    /// Dimensions that a shape may have; 64 by default, which is all that NumPy has.
+    pub max_rank: usize,
     /// Whether the file may go on after its last tensor.
     pub trailing_bytes: TrailingBytes,
 }
 
 impl Default for HeaderOptions {
     fn default() -> Self {
-        Self { max_header_bytes: MAX_HEADER_BYTES, trailing_bytes: TrailingBytes::Refuse }
+        Self {
+            max_header_bytes: MAX_HEADER_BYTES,
+            max_tensors: MAX_TENSORS,
+            max_name_bytes: MAX_NAME_BYTES,
+            max_rank: MAX_RANK,
+            trailing_bytes: TrailingBytes::Refuse,
+        }
     }
 }
 
@@ -138,9 +155,9 @@ impl Header {
             path: path.to_path_buf(),
             valid_up_to: error.valid_up_to(),
         })?;
-        let json::Declared { mut tensors, metadata } = match plain::parse(text) {
+        let json::Declared { mut tensors, metadata } = match plain::parse(text, options) {
             Some(declared) => declared,
-            None => json::parse(path, text)?,
+            None => json::parse(path, text, options)?,
         };
         let data_len = layout::check(path, &mut tensors)?;
         let header_len = json.len() as u64;

@@ -10,8 +10,9 @@
 //! What is promised, whatever the bytes: a result or an [`Error`] that names the file and the
 //! tensor. No panic, no abort, no memory claimed for a length that the file does not have. Files
 //! are accepted and refused as by the `safetensors` crate 0.8.0, except that a name or a metadata
-//! key given twice and a tensor written as an array are refused. There are no threads, and no
-//! I/O but that of [`SourceFile`], [`Writer::save`] and the [`ReadAt`] in use.
+//! key given twice, a tensor written as an array and what is beyond the limits of
+//! [`HeaderOptions`] are refused. There are no threads, and no I/O but that of [`SourceFile`],
+//! [`Writer::save`] and the [`ReadAt`] in use.
 //!
 //! ```
 //! use tensorfile::{Dtype, Selection, TensorFile, Writer};
@@ -77,6 +78,8 @@ pub use error::{Error, FileFact, FileKind, Lookalike, Result};
 pub use file::TensorFile;
 pub use header::{Header, HeaderOptions, TensorInfo, TrailingBytes};
 pub use lookalike::LfsPointer;
+#[doc(hidden)] // Of no use but to keep errors short: it is here for `modeldir`.
+pub use quote::shortened;
 pub use quote::{PathText, Quoted};
 pub use read_at::ReadAt;
 pub use rows::Rows;

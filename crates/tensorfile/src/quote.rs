@@ -6,6 +6,10 @@ use std::path::Path;
 /// Characters of a text that are shown before it is cut.
 const MAX_CHARS: usize = 120;
 
+/// Characters of a text that an error keeps before it is cut; more than are shown, so that the cut
+/// is shown too.
+const MAX_KEPT_CHARS: usize = 256;
+
 /// Displays text from a file in quotes: escaped, and cut after 120 characters.
 ///
 /// Tensor names, metadata keys and index values are chosen by whoever made the file. Control
@@ -27,6 +31,17 @@ impl fmt::Display for Quoted<'_> {
             None => fmt::Debug::fmt(self.0, f),
             Some((end, _)) => write!(f, "{:?}…", self.0.get(..end).unwrap_or_default()),
         }
+    }
+}
+
+/// The text as an error keeps it: whole up to 256 characters, else their first and an ellipsis.
+///
+/// For texts that no limit bounds; those of tensor names are bounded when the header is read.
+#[must_use]
+pub fn shortened(text: &str) -> Box<str> {
+    match text.char_indices().nth(MAX_KEPT_CHARS) {
+        None => text.into(),
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()).into(),
     }
 }
 

@@ -47,7 +47,7 @@ impl<'a> Folder<'a> {
 
     /// The weights that an index names. Without one that names any, `single` is taken.
     pub(super) fn indexed(&self, path: PathBuf, single: Option<&str>) -> Result<Choice> {
-        let map = read_index(&path, self.options.max_index_bytes)?;
+        let map = read_index(&path, self.options)?;
         let mut choice = Choice::default();
         if map.is_empty() {
             let single = single.ok_or_else(|| Error::EmptyWeightMap { path: path.clone() })?;

@@ -397,6 +397,34 @@ fn an_index_that_says_nothing_or_is_broken_is_refused() {
 }
 
 #[test]
+fn more_shards_than_may_be_are_refused_before_they_are_looked_for() {
+    let three = OpenOptions { max_shards: 3, ..OpenOptions::default() };
+    let index = |count: usize| {
+        let row = |i| format!("\"{i}\":\"s-{i}.safetensors\"");
+        let rows: Vec<_> = (0..count).map(row).collect();
+        format!("model.safetensors.index.json={{\"weight_map\":{{{}}}}}", rows.join(","))
+    };
+    assert_eq!(resolve_with(&[&index(3)], &three).unwrap().shards.len(), 3);
+    match resolve_with(&[&index(4)], &three) {
+        Err(error @ Error::TooManyShards { found: 4, max: 3, .. }) => assert!(
+            error.to_string().ends_with(
+                "model.safetensors.index.json: 4 shards, the limit is 3 \
+                 (OpenOptions::max_shards raises it)"
+            ),
+            "{error}"
+        ),
+        other => panic!("{other:?}"),
+    }
+    let listed = OpenOptions {
+        files: Some(paths(&["a.safetensors", "b.safetensors"])),
+        max_shards: 1,
+        ..OpenOptions::default()
+    };
+    let refused = resolve_with(&[MODEL], &listed);
+    assert!(matches!(refused, Err(Error::TooManyShards { found: 2, max: 1, .. })), "{refused:?}");
+}
+
+#[test]
 fn listed_files_are_taken_as_they_are() {
     let listed = |files: &[&str]| OpenOptions {
         files: Some(paths(files)),

@@ -11,13 +11,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
-use serde::de::{self, DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
+use serde::de::{self, DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::error::Category;
 
 use self::entry::{Entry, EntryVisitor};
 use self::metadata::MetadataVisitor;
-use super::TensorInfo;
+use super::{HeaderOptions, TensorInfo};
 use crate::format::METADATA_KEY;
+use crate::quote::shortened;
 use crate::{Error, Result};
 
 /// Bytes that a tensor's entry usually takes, or fewer.
@@ -41,13 +42,13 @@ impl Declared {
 }
 
 /// Parses a whole header.
-pub(super) fn parse(path: &Path, text: &str) -> Result<Declared> {
+pub(super) fn parse(path: &Path, text: &str, options: &HeaderOptions) -> Result<Declared> {
     let mut declared = Declared::for_text(text);
     let mut fault = Fault::default();
     let mut json = serde_json::Deserializer::from_str(text);
-    json.deserialize_map(HeaderVisitor { declared: &mut declared, fault: &mut fault })
+    json.deserialize_map(HeaderVisitor { declared: &mut declared, fault: &mut fault, options })
         .and_then(|()| json.end())
-        .map_err(|error| fault.into_error(path, &error))?;
+        .map_err(|error| fault.into_error(path, options, &error))?;
     Ok(declared)
 }
 
@@ -62,6 +63,9 @@ enum FaultKind {
     UnknownDtype(Box<str>),
     DuplicateKey(Box<str>),
     NotAString { key: Box<str>, found: Box<str> },
+    TooManyTensors { found: usize },
+    NameTooLong { name: Box<str>, byte_len: usize },
+    TooManyDimensions { found: usize },
 }
 
 impl Fault {
@@ -71,7 +75,7 @@ impl Fault {
         E::custom("refused")
     }
 
-    fn into_error(self, path: &Path, error: &serde_json::Error) -> Error {
+    fn into_error(self, path: &Path, limits: &HeaderOptions, error: &serde_json::Error) -> Error {
         let path = path.to_path_buf();
         let (line, column) = (error.line(), error.column());
         let place = format!(" at line {line} column {column}");
@@ -84,6 +88,15 @@ impl Fault {
             }
             (Some(FaultKind::UnknownDtype(dtype)), Some(tensor)) => {
                 Error::UnknownDtype { path, tensor, dtype }
+            }
+            (Some(FaultKind::TooManyTensors { found }), _) => {
+                Error::TooManyTensors { path, found, max: limits.max_tensors }
+            }
+            (Some(FaultKind::NameTooLong { name, byte_len }), _) => {
+                Error::NameTooLong { path, tensor: name, byte_len, max: limits.max_name_bytes }
+            }
+            (Some(FaultKind::TooManyDimensions { found }), Some(tensor)) => {
+                Error::TooManyDimensions { path, tensor, found, max: limits.max_rank }
             }
             (_, Some(tensor)) if error.classify() == Category::Data => {
                 Error::InvalidTensor { path, tensor, message: (message + &place).into() }
@@ -105,6 +118,7 @@ fn cut(message: &str) -> String {
 struct HeaderVisitor<'a> {
     declared: &'a mut Declared,
     fault: &'a mut Fault,
+    options: &'a HeaderOptions,
 }
 
 impl<'de> Visitor<'de> for HeaderVisitor<'_> {
@@ -115,9 +129,9 @@ impl<'de> Visitor<'de> for HeaderVisitor<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let Self { declared, fault } = self;
+        let Self { declared, fault, options } = self;
         let mut metadata_seen = false;
-        while let Some(key) = map.next_key_seed(Any(KeyVisitor))? {
+        while let Some(key) = map.next_key_seed(Any(KeyVisitor { fault, options }))? {
             match key {
                 Key::Metadata if metadata_seen => {
                     return Err(A::Error::duplicate_field(METADATA_KEY));
@@ -126,7 +140,13 @@ impl<'de> Visitor<'de> for HeaderVisitor<'_> {
                     metadata_seen = true;
                     declared.metadata = map.next_value_seed(Any(MetadataVisitor(fault)))?;
                 }
-                Key::Tensor(name) => match map.next_value_seed(Any(EntryVisitor(fault))) {
+                Key::Tensor(_) if declared.tensors.len() >= options.max_tensors => {
+                    map.next_value::<IgnoredAny>()?;
+                    let others = rest(&mut map, fault, options)?;
+                    let found = declared.tensors.len().saturating_add(1).saturating_add(others);
+                    return Err(fault.stop(FaultKind::TooManyTensors { found }));
+                }
+                Key::Tensor(name) => match map.next_value_seed(Any(EntryVisitor(fault, options))) {
                     Ok(Entry { dtype, shape, offsets }) => {
                         declared.tensors.push(TensorInfo::new(name, dtype, shape, offsets));
                     }
@@ -141,15 +161,32 @@ impl<'de> Visitor<'de> for HeaderVisitor<'_> {
     }
 }
 
+/// Counts the tensors that follow.
+fn rest<'de, A: MapAccess<'de>>(
+    map: &mut A,
+    fault: &mut Fault,
+    options: &HeaderOptions,
+) -> Result<usize, A::Error> {
+    let mut count = 0_usize;
+    while let Some(key) = map.next_key_seed(Any(KeyVisitor { fault, options }))? {
+        count = count.saturating_add(usize::from(matches!(key, Key::Tensor(_))));
+        map.next_value::<IgnoredAny>()?;
+    }
+    Ok(count)
+}
+
 /// A key of the header, after unescaping.
 enum Key {
     Metadata,
     Tensor(Box<str>),
 }
 
-struct KeyVisitor;
+struct KeyVisitor<'a> {
+    fault: &'a mut Fault,
+    options: &'a HeaderOptions,
+}
 
-impl Visitor<'_> for KeyVisitor {
+impl Visitor<'_> for KeyVisitor<'_> {
     type Value = Key;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -157,7 +194,14 @@ impl Visitor<'_> for KeyVisitor {
     }
 
     fn visit_str<E: de::Error>(self, key: &str) -> Result<Key, E> {
-        Ok(if key == METADATA_KEY { Key::Metadata } else { Key::Tensor(key.into()) })
+        if key == METADATA_KEY {
+            return Ok(Key::Metadata);
+        }
+        if key.len() > self.options.max_name_bytes {
+            let (name, byte_len) = (shortened(key), key.len());
+            return Err(self.fault.stop(FaultKind::NameTooLong { name, byte_len }));
+        }
+        Ok(Key::Tensor(key.into()))
     }
 }
 

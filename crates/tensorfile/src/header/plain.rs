@@ -11,15 +11,15 @@
 
 use std::collections::BTreeMap;
 
-use super::TensorInfo;
 use super::json::Declared;
 use super::tensor_info::{Dims, DimsBuilder};
+use super::{HeaderOptions, TensorInfo};
 use crate::Dtype;
 use crate::format::METADATA_KEY;
 
-/// What a header of the plain form declares, or `None` if it has another form.
-pub(super) fn parse(text: &str) -> Option<Declared> {
-    let mut cursor = Cursor { rest: text };
+/// What a header of the plain form declares, or `None` if it has another form or is beyond a limit.
+pub(super) fn parse(text: &str, options: &HeaderOptions) -> Option<Declared> {
+    let mut cursor = Cursor { rest: text, options };
     let mut declared = Declared::for_text(text);
     cursor.expect("{")?;
     let mut more = !cursor.skip("}");
@@ -28,6 +28,7 @@ pub(super) fn parse(text: &str) -> Option<Declared> {
         more = cursor.another()?;
     }
     while more {
+        (declared.tensors.len() < options.max_tensors).then_some(())?;
         declared.tensors.push(cursor.tensor()?);
         more = cursor.another()?;
     }
@@ -38,6 +39,7 @@ pub(super) fn parse(text: &str) -> Option<Declared> {
 /// The text not yet read. Every method gives up with `None` where the form is another.
 struct Cursor<'a> {
     rest: &'a str,
+    options: &'a HeaderOptions,
 }
 
 impl<'a> Cursor<'a> {
@@ -83,6 +85,7 @@ impl<'a> Cursor<'a> {
 
     fn tensor(&mut self) -> Option<TensorInfo> {
         let name = self.string().filter(|name| *name != METADATA_KEY)?;
+        (name.len() <= self.options.max_name_bytes).then_some(())?;
         self.expect(":{")?;
         let (mut dtype, mut shape, mut offsets) = (None, None, None);
         let mut more = true;
@@ -103,14 +106,17 @@ impl<'a> Cursor<'a> {
     fn shape(&mut self) -> Option<Dims> {
         let mut dims = DimsBuilder::default();
         self.expect("[")?;
-        if !self.skip("]") {
-            dims.push(self.integer()?.try_into().ok()?);
-            while self.skip(",") {
-                dims.push(self.integer()?.try_into().ok()?);
-            }
-            self.expect("]")?;
+        if self.skip("]") {
+            return Some(dims.finish());
         }
-        Some(dims.finish())
+        loop {
+            (dims.len() < self.options.max_rank).then_some(())?;
+            dims.push(self.integer()?.try_into().ok()?);
+            if !self.skip(",") {
+                break;
+            }
+        }
+        self.expect("]").map(|()| dims.finish())
     }
 
     fn offsets(&mut self) -> Option<(u64, u64)> {

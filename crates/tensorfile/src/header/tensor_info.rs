@@ -121,6 +121,11 @@ pub(super) struct DimsBuilder {
 }
 
 impl DimsBuilder {
+    /// Dimensions so far.
+    pub(super) fn len(&self) -> usize {
+        self.spilled.len().max(usize::from(self.rank))
+    }
+
     pub(super) fn push(&mut self, dim: usize) {
         if let Some(slot) = self.dims.get_mut(usize::from(self.rank)) {
             *slot = dim;
@@ -154,7 +159,8 @@ mod tests {
         for rank in 0..12 {
             let shape: Vec<usize> = (10..10 + rank).collect();
             let mut builder = DimsBuilder::default();
-            for &dim in &shape {
+            for (len, &dim) in shape.iter().enumerate() {
+                assert_eq!(builder.len(), len);
                 builder.push(dim);
             }
             let dims = builder.finish();

@@ -347,6 +347,75 @@ fn rejects_lengths_before_anything_is_read() {
     }
 }
 
+/// Reads a header of these tensors, plain and not.
+fn within(options: &HeaderOptions, names: &[&str], shape: &str) -> Result<(), Error> {
+    let entries = names
+        .iter()
+        .map(|name| format!(r#""{name}":{{"dtype":"U8","shape":{shape},"data_offsets":[0,0]}}"#));
+    let entries: Vec<_> = entries.collect();
+    let [plain, other] = ["", " "].map(|space| {
+        let json = format!(r#"{{{space}"__metadata__":{{"a":"b"}},{}}}"#, entries.join(","));
+        Header::from_bytes(Path::new("f"), &file(&json, 0), options).map(drop)
+    });
+    assert_eq!(format!("{plain:?}"), format!("{other:?}"));
+    plain
+}
+
+#[test]
+fn limits_hold_to_the_last_one_and_say_what_raises_them() {
+    let options = HeaderOptions {
+        max_tensors: 2,
+        max_name_bytes: 5,
+        max_rank: 6,
+        ..HeaderOptions::default()
+    };
+    let within = |names: &[&str], shape: &str| within(&options, names, shape);
+    assert!(within(&["ab", "été"], "[0,1,1,1,1,1]").is_ok());
+
+    let tensors = within(&["a", "b", "c", "d"], "[0]").unwrap_err();
+    assert!(matches!(tensors, Error::TooManyTensors { found: 4, max: 2, .. }), "{tensors:?}");
+    let message = "f: 4 tensors, the limit is 2 (HeaderOptions::max_tensors raises it)";
+    assert_eq!(tensors.to_string(), message);
+    let name = within(&["ab", "étés"], "[0]").unwrap_err();
+    assert!(matches!(name, Error::NameTooLong { byte_len: 6, max: 5, .. }), "{name:?}");
+    let message = "f: tensor \"étés\": name of 6 bytes, the limit is 5 \
+        (HeaderOptions::max_name_bytes raises it)";
+    assert_eq!((name.to_string(), name.tensor()), (message.to_owned(), Some("étés")));
+    let rank = within(&["ab"], "[0,1,1,1,1,1,1,1]").unwrap_err();
+    assert!(matches!(rank, Error::TooManyDimensions { found: 8, max: 6, .. }), "{rank:?}");
+    let message = "f: tensor \"ab\": 8 dimensions, the limit is 6 \
+        (HeaderOptions::max_rank raises it)";
+    assert_eq!((rank.to_string(), rank.tensor()), (message.to_owned(), Some("ab")));
+}
+
+#[test]
+fn default_limits_are_those_of_the_documentation() {
+    let options = HeaderOptions::default();
+    for (len, is_ok) in [(65_536, true), (65_537, false)] {
+        assert_eq!(within(&options, &[&"x".repeat(len)], "[0]").is_ok(), is_ok, "{len}");
+    }
+    for (rank, is_ok) in [(64, true), (65, false)] {
+        let shape = format!("[0{}]", ",1".repeat(rank - 1));
+        assert_eq!(within(&options, &["x"], &shape).is_ok(), is_ok, "{rank}");
+    }
+    assert_eq!((options.max_header_bytes, options.max_tensors), (100_000_000, 1_000_000));
+}
+
+#[test]
+fn texts_without_a_limit_are_cut_in_errors() {
+    let long = "x".repeat(100_000);
+    for json in [
+        w(&long, "[]", "[0,1]"),
+        format!(r#"{{"__metadata__":{{"{long}":"","{long}":""}}}}"#),
+        format!(r#"{{"__metadata__":{{"{long}":0}}}}"#),
+        format!(r#"{{"{long}":0}}"#),
+        w("U8", &format!("\"{long}\""), "[0,1]"),
+    ] {
+        let error = parse(&json, 1).unwrap_err();
+        assert!(format!("{error:?}{error}").len() < 1000, "{}", error.to_string().len());
+    }
+}
+
 #[test]
 fn nests_are_refused_at_the_depth_of_the_reference_on_a_small_stack() {
     let nest = |open: &str, close: &str, depth: usize| {

@@ -5,7 +5,9 @@ use std::fmt;
 use serde::de::{self, Error as _, MapAccess, SeqAccess, Visitor};
 
 use super::{Any, Fault, FaultKind};
+use crate::header::HeaderOptions;
 use crate::header::tensor_info::{Dims, DimsBuilder};
+use crate::quote::shortened;
 use crate::{Dtype, Result};
 
 /// The fields of a tensor's entry.
@@ -16,7 +18,7 @@ pub(super) struct Entry {
 }
 
 /// Visits an entry. Other fields are ignored, whatever they are.
-pub(super) struct EntryVisitor<'a>(pub(super) &'a mut Fault);
+pub(super) struct EntryVisitor<'a>(pub(super) &'a mut Fault, pub(super) &'a HeaderOptions);
 
 impl<'de> Visitor<'de> for EntryVisitor<'_> {
     type Value = Entry;
@@ -34,7 +36,7 @@ impl<'de> Visitor<'de> for EntryVisitor<'_> {
                     set(&mut dtype, value, "dtype")?;
                 }
                 Field::Shape => {
-                    let value = map.next_value_seed(Any(ShapeVisitor))?;
+                    let value = map.next_value_seed(Any(ShapeVisitor(self.0, self.1.max_rank)))?;
                     set(&mut shape, value, "shape")?;
                 }
                 Field::DataOffsets => {
@@ -98,7 +100,7 @@ impl<'de> Visitor<'de> for DtypeVisitor<'_> {
     }
 
     fn visit_str<E: de::Error>(self, name: &str) -> Result<Dtype, E> {
-        Dtype::from_name(name).ok_or_else(|| self.0.stop(FaultKind::UnknownDtype(name.into())))
+        Dtype::from_name(name).ok_or_else(|| self.0.stop(FaultKind::UnknownDtype(shortened(name))))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Dtype, A::Error> {
@@ -109,10 +111,10 @@ impl<'de> Visitor<'de> for DtypeVisitor<'_> {
     }
 }
 
-/// Visits a shape.
-struct ShapeVisitor;
+/// Visits a shape of at most so many dimensions.
+struct ShapeVisitor<'a>(&'a mut Fault, usize);
 
-impl<'de> Visitor<'de> for ShapeVisitor {
+impl<'de> Visitor<'de> for ShapeVisitor<'_> {
     type Value = Dims;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -121,8 +123,18 @@ impl<'de> Visitor<'de> for ShapeVisitor {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Dims, A::Error> {
         let mut dims = DimsBuilder::default();
+        let mut beyond = 0_usize;
         while let Some(dim) = seq.next_element_seed(Any(IntegerVisitor("a dimension")))? {
-            dims.push(usize::try_from(dim).map_err(A::Error::custom)?);
+            let dim = usize::try_from(dim).map_err(A::Error::custom)?;
+            if dims.len() < self.1 {
+                dims.push(dim);
+            } else {
+                beyond = beyond.saturating_add(1);
+            }
+        }
+        if beyond > 0 {
+            let found = self.1.saturating_add(beyond);
+            return Err(self.0.stop(FaultKind::TooManyDimensions { found }));
         }
         Ok(dims.finish())
     }

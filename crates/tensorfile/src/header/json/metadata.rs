@@ -7,6 +7,7 @@ use serde::de::{self, IgnoredAny, MapAccess, SeqAccess, Unexpected, Visitor};
 
 use super::{Any, Fault, FaultKind};
 use crate::Result;
+use crate::quote::shortened;
 
 /// Visits the metadata; `null` is the same as none.
 pub(super) struct MetadataVisitor<'a>(pub(super) &'a mut Fault);
@@ -26,12 +27,12 @@ impl<'de> Visitor<'de> for MetadataVisitor<'_> {
         let mut metadata = BTreeMap::new();
         while let Some(key) = map.next_key::<String>()? {
             if metadata.contains_key(&key) {
-                return Err(self.0.stop(FaultKind::DuplicateKey(key.into())));
+                return Err(self.0.stop(FaultKind::DuplicateKey(shortened(&key))));
             }
             match map.next_value_seed(Any(TextVisitor))? {
                 Ok(text) => metadata.insert(key, text),
                 Err(found) => {
-                    return Err(self.0.stop(FaultKind::NotAString { key: key.into(), found }));
+                    return Err(self.0.stop(FaultKind::NotAString { key: shortened(&key), found }));
                 }
             };
         }

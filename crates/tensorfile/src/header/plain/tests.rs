@@ -11,8 +11,8 @@ use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use proptest::{prop_assert_eq, prop_oneof};
 
 use super::parse;
-use crate::header::json;
 use crate::header::tests::w;
+use crate::header::{HeaderOptions, json};
 
 #[test]
 fn the_plain_form_means_what_the_general_parser_says() {
@@ -26,8 +26,9 @@ fn the_plain_form_means_what_the_general_parser_says() {
         r#"{"模型":{"data_offsets":[0,9999999999999999999],"dtype":"F8_E4M3","shape":[0]}}"#,
     ];
     for text in plain_forms {
-        let fast = parse(text).unwrap_or_else(|| panic!("not plain: {text}"));
-        let slow = json::parse(Path::new("f"), text).unwrap();
+        let fast =
+            parse(text, &HeaderOptions::default()).unwrap_or_else(|| panic!("not plain: {text}"));
+        let slow = json::parse(Path::new("f"), text, &HeaderOptions::default()).unwrap();
         assert_eq!((fast.tensors, fast.metadata), (slow.tensors, slow.metadata), "{text}");
     }
 }
@@ -61,7 +62,7 @@ fn what_is_not_of_the_plain_form_is_left_to_the_general_parser() {
         r#"{"w":{}}"#.into(),
     ];
     for text in others {
-        assert!(parse(&text).is_none(), "{text}");
+        assert!(parse(&text, &HeaderOptions::default()).is_none(), "{text}");
     }
 }
 
@@ -153,9 +154,9 @@ fn nothing_makes_the_plain_form_mean_something_else() {
     let config = Config { cases: CASES, failure_persistence: None, ..Config::default() };
     TestRunner::new(config)
         .run(&nearly_plain(), |text| {
-            let general = json::parse(Path::new("f"), &text);
+            let general = json::parse(Path::new("f"), &text, &HeaderOptions::default());
             refused.set(refused.get() + u32::from(general.is_err()));
-            if let Some(plain) = parse(&text) {
+            if let Some(plain) = parse(&text, &HeaderOptions::default()) {
                 plain_forms.set(plain_forms.get() + 1);
                 let general = general.map_err(|error| TestCaseError::fail(error.to_string()))?;
                 prop_assert_eq!(plain.tensors, general.tensors);
