@@ -9,22 +9,26 @@ mod gather;
 mod into;
 mod job;
 mod memory;
+#[cfg(test)]
+mod model;
 mod options;
 mod progress;
 mod queue;
 mod reader;
+mod relay;
 mod residency;
 mod scratch;
+mod shards;
 mod stats;
 mod storage;
 mod stream;
+mod sync;
 mod worker;
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::time::Instant;
 
-use rayon::ThreadPool;
 use tensorfile::{Buffer, BufferMut, Tensor};
 use tracing::debug_span;
 use tracing::field::Empty;
@@ -42,11 +46,12 @@ pub use stats::LoadStats;
 pub use stream::StreamOptions;
 
 use crew::Crew;
-use files::OpenShards;
+use files::{MAX_OPEN_SHARDS, OpenShards};
 use job::Job;
 use memory::in_memory;
 use progress::Meter;
 use queue::Queue;
+use shards::Shards;
 use storage::Storage;
 use worker::Shared;
 
@@ -71,7 +76,12 @@ impl LoadPlan {
     ///
     /// [`Error::File`](crate::Error::File) if a shard cannot be read, has changed since the model
     /// was opened, or if there is no memory; [`Error::Cancelled`](crate::Error::Cancelled) if
-    /// [`LoadOptions::cancel`] was set before all was read. After an error no thread reads on.
+    /// [`LoadOptions::cancel`] was set before all was read;
+    /// [`Error::Threads`](crate::Error::Threads) if no thread can be started. After an error no thread reads on.
+    ///
+    /// # Panics
+    ///
+    /// Panics as [`LoadOptions::progress`] did, when all threads have ended.
     pub fn load(&self, options: &LoadOptions<'_>) -> Result<TensorStore> {
         self.load_reusing(Memory::default(), options)
     }
@@ -99,35 +109,35 @@ impl LoadPlan {
     /// As [`load`](Self::load); the memory is given back then.
     pub fn load_reusing(&self, memory: Memory, options: &LoadOptions<'_>) -> Result<TensorStore> {
         let start = Instant::now();
+        let run = Run::new(self, options);
         let mut regions = memory::regions(self, memory)?;
-        let jobs = job::of_plan(self, &mut regions);
-        let stats = run(self, jobs, options)?;
+        let stats = run.run_all(self, job::of_plan(self, &mut regions))?;
         let tensors = tensors(self, &memory::freeze(regions))?;
         let stats = LoadStats { elapsed: start.elapsed(), ..stats };
         Ok(TensorStore::new(&self.index, tensors, stats))
     }
 }
 
-/// Does these jobs, which are all of the plan, with threads of its own.
-fn run(plan: &LoadPlan, jobs: Vec<Job<'_>>, options: &LoadOptions<'_>) -> Result<LoadStats> {
-    let meter = Meter::new(plan.bytes_read(), options.progress);
-    let workers = Workers::of(plan, options);
-    let stats = threads::in_pool(workers.waiting, |pool| {
-        Run { pool, workers, options, meter: &meter }.run(plan, jobs)
-    })??;
-    meter.finish();
-    Ok(stats)
-}
-
 /// What the loads of one call have in common.
 struct Run<'a> {
-    pool: &'a ThreadPool,
     workers: Workers,
-    options: &'a LoadOptions<'a>,
-    meter: &'a Meter<'a>,
+    options: LoadOptions<'a>,
+    meter: Meter<'a>,
 }
 
-impl Run<'_> {
+impl<'a> Run<'a> {
+    fn new(plan: &LoadPlan, options: &LoadOptions<'a>) -> Self {
+        let meter = Meter::new(plan.bytes_read(), options.progress);
+        Self { workers: Workers::of(plan, options), options: *options, meter }
+    }
+
+    /// Does these jobs, which are all of the plan and all that is to be done.
+    fn run_all(&self, plan: &LoadPlan, jobs: Vec<Job<'_>>) -> Result<LoadStats> {
+        let stats = self.run(plan, jobs)?;
+        self.meter.finish();
+        Ok(stats)
+    }
+
     /// Does these jobs, which are all of the plan.
     fn run(&self, plan: &LoadPlan, jobs: Vec<Job<'_>>) -> Result<LoadStats> {
         let start = Instant::now();
@@ -145,19 +155,16 @@ impl Run<'_> {
             gib_s = Empty,
         );
         let _entered = span.enter();
-        let shared = Shared {
-            index: &plan.index,
-            files: OpenShards::new(&plan.index, self.options.io, span.clone()),
-            queue: Queue::new(jobs, &plan.index.root, self.options.cancel),
-            crew: Crew::new(copying, waiting),
-            meter: self.meter,
-            span: span.clone(),
-        };
-        self.pool.scope(|scope| worker::start(&shared, scope));
-        let Shared { queue, files, crew, .. } = shared;
+        let shards = Shards::new(&plan.index, self.options.io, span.clone());
+        let files = OpenShards::new(shards, MAX_OPEN_SHARDS);
+        let shared = Shared { index: &plan.index, files, meter: &self.meter, span: span.clone() };
+        let queue = Queue::new(jobs, &plan.index.root, self.options.cancel);
+        let crew = Crew::new(copying, waiting);
+        crew.run(&queue, &shared)?;
         queue.into_result()?;
 
-        let (counters, elapsed, threads) = (files.counters(), start.elapsed(), crew.peak());
+        let counters = shared.files.opener().counters();
+        let (elapsed, threads) = (start.elapsed(), crew.peak());
         counters.record(&span, elapsed);
         span.record("threads", threads);
         let (bytes_direct, bytes_gathered) = (counters.direct(), counters.gathered());
@@ -210,3 +217,6 @@ fn tensors(plan: &LoadPlan, buffers: &BTreeMap<usize, Buffer>) -> Result<Vec<Ten
     }
     Ok(tensors)
 }
+
+#[cfg(test)]
+mod tests;

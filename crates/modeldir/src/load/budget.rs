@@ -1,10 +1,11 @@
 //! The memory of a stream: bounded, and used again.
 
 use std::path::Path;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
 
 use tensorfile::{Buffer, BufferMut};
 
+use super::sync::{Condvar, Mutex, MutexGuard};
 use crate::Result;
 
 /// Regions that are in use or ready for it, of bounded length in all.
@@ -80,36 +81,51 @@ impl Budget {
 
 #[cfg(test)]
 mod tests {
-    use super::Budget;
     use std::path::Path;
+    use std::sync::Mutex;
+
+    use super::super::sync::{self, check};
+    use super::Budget;
 
     #[test]
     fn memory_is_used_again_unless_somebody_keeps_it() {
-        let budget = Budget::new(100);
-        let take = |len| budget.take(Path::new("m"), len).unwrap().unwrap();
-        let first = take(60);
-        let first_len = first.len();
-        let first = first.freeze();
-        let kept = first.clone();
-        budget.give_back(first);
-        // The kept region is no longer counted, or this would wait for ever.
-        let second = take(100);
-        budget.give_back(second.freeze());
-        assert_eq!(take(30).len(), 100);
-        assert_eq!(kept.len(), first_len);
+        check(|| {
+            let budget = Budget::new(100);
+            let take = |len| budget.take(Path::new("m"), len).unwrap().unwrap();
+            let first = take(60);
+            let first_len = first.len();
+            let first = first.freeze();
+            let kept = first.clone();
+            budget.give_back(first);
+            // The kept region is no longer counted, or this would wait for ever.
+            let second = take(100);
+            budget.give_back(second.freeze());
+            assert_eq!(take(30).len(), 100);
+            assert_eq!(kept.len(), first_len);
+        });
     }
 
     #[test]
     fn who_waits_gets_what_is_given_back_or_nothing_at_the_end() {
-        let budget = Budget::new(100);
-        let region = budget.take(Path::new("m"), 80).unwrap().unwrap();
-        std::thread::scope(|scope| {
-            let waiting = scope.spawn(|| budget.take(Path::new("m"), 90).unwrap().map(|r| r.len()));
-            budget.give_back(region.freeze());
-            assert_eq!(waiting.join().unwrap(), Some(90));
-            let waiting = scope.spawn(|| budget.take(Path::new("m"), 90).unwrap().map(|r| r.len()));
-            budget.stop();
-            assert_eq!(waiting.join().unwrap(), None);
+        check(|| {
+            let budget = Budget::new(100);
+            let region = budget.take(Path::new("m"), 80).unwrap().unwrap();
+            let taken = Mutex::new(Vec::new());
+            let wait = || {
+                let region = budget.take(Path::new("m"), 90).unwrap();
+                taken.lock().unwrap().push(region.map(|region| region.len()));
+            };
+            sync::scope(|scope| {
+                sync::spawn(scope, "waiting".into(), wait).unwrap();
+                budget.give_back(region.freeze());
+            });
+            sync::scope(|scope| {
+                sync::spawn(scope, "waiting".into(), wait).unwrap();
+                budget.stop();
+            });
+            let taken = taken.into_inner().unwrap();
+            assert_eq!(taken[0], Some(90));
+            assert_eq!(taken[1], None);
         });
     }
 }

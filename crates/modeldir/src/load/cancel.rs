@@ -1,7 +1,8 @@
 //! A flag that ends a load from another thread.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::sync::{AtomicBool, Ordering};
 
 /// Ends the loads that were given it; cheap to clone, and all clones are the same flag.
 ///

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::job::{self, Job};
 use super::memory::in_memory;
-use super::{LoadOptions, LoadStats, run};
+use super::{LoadOptions, LoadStats, Run};
 use crate::plan::LoadPlan;
 use crate::{Error, Result};
 
@@ -60,6 +60,7 @@ impl LoadPlan {
             let (requests, memory_start) = self.requests_of(planned);
             job::fill(&mut jobs, &requests, memory_start, place);
         }
-        run(self, jobs, options)
+        let run = Run::new(self, options);
+        run.run_all(self, jobs)
     }
 }

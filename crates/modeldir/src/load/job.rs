@@ -10,8 +10,6 @@ use crate::request::{Request, RowCut};
 /// One request and the memory that it fills.
 #[derive(Debug)]
 pub(super) struct Job<'p> {
-    /// The place in the order of jobs.
-    pub(super) number: usize,
     pub(super) shard: usize,
     pub(super) file_range: Range<u64>,
     /// What is wanted of the bytes, if not all.
@@ -45,8 +43,7 @@ pub(super) fn fill<'r, 'p>(
         let (destination, tail) = tail.split_at_mut(in_memory(request.memory_len()));
         rest_offset = request.memory_offset + request.memory_len();
         rest = tail;
-        let (number, shard) = (jobs.len(), request.shard);
         let (file_range, rows) = (request.file_range.clone(), request.rows.clone());
-        jobs.push(Job { number, shard, file_range, rows, destination });
+        jobs.push(Job { shard: request.shard, file_range, rows, destination });
     }
 }

@@ -20,6 +20,7 @@ pub struct Progress {
 /// The byte counter of one load.
 pub(super) struct Meter<'a> {
     start: Instant,
+    interval: Duration,
     bytes_total: u64,
     bytes_done: AtomicU64,
     /// Time of the next call, in nanoseconds since `start`.
@@ -35,7 +36,14 @@ impl<'a> Meter<'a> {
     pub(super) fn new(bytes_total: u64, tell: Option<Tell<'a>>) -> Self {
         let (bytes_done, next_call) = (AtomicU64::new(0), AtomicU64::new(nanos(INTERVAL)));
         let telling = Mutex::default();
-        Self { start: Instant::now(), bytes_total, bytes_done, next_call, tell, telling }
+        let (start, interval) = (Instant::now(), INTERVAL);
+        Self { start, interval, bytes_total, bytes_done, next_call, tell, telling }
+    }
+
+    /// The same, but it tells of every request at once.
+    #[cfg(test)]
+    pub(super) fn at_once(self) -> Self {
+        Self { interval: Duration::ZERO, next_call: AtomicU64::new(0), ..self }
     }
 
     /// Adds bytes that have arrived; calls the caller's function if it is time to and no other
@@ -70,7 +78,7 @@ impl<'a> Meter<'a> {
     fn is_time(&self) -> bool {
         let now = nanos(self.start.elapsed());
         let due = self.next_call.load(Ordering::Relaxed);
-        let next = now.saturating_add(nanos(INTERVAL));
+        let next = now.saturating_add(nanos(self.interval));
         let relaxed = Ordering::Relaxed;
         now >= due && self.next_call.compare_exchange(due, next, relaxed, relaxed).is_ok()
     }

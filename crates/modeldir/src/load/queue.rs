@@ -1,80 +1,91 @@
-//! The requests of a load, handed out one by one in order, and the first error that ended it.
+//! The jobs of a load, handed out one by one in order, and what ended it before the last.
 
+use std::any::Any;
+use std::iter::Enumerate;
+use std::panic::resume_unwind;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::PoisonError;
+use std::vec;
 
 use super::cancel::Cancel;
-use super::job::Job;
+use super::sync::{Mutex, MutexGuard};
 use crate::{Error, Result};
 
 /// What is left to do, shared by the workers.
 #[derive(Debug)]
-pub(super) struct Queue<'p> {
+pub(super) struct Queue<'p, J> {
     root: &'p Path,
     cancel: Option<&'p Cancel>,
-    state: Mutex<State<'p>>,
+    state: Mutex<State<J>>,
 }
 
 #[derive(Debug)]
-struct State<'p> {
-    jobs: std::vec::IntoIter<Job<'p>>,
+struct State<J> {
+    jobs: Enumerate<vec::IntoIter<J>>,
     /// The error of the first job that failed, by the order of jobs.
     first_error: Option<(usize, Error)>,
+    /// What the first worker that panicked said.
+    panic: Option<Box<dyn Any + Send>>,
 }
 
-impl<'p> Queue<'p> {
-    pub(super) fn new(jobs: Vec<Job<'p>>, root: &'p Path, cancel: Option<&'p Cancel>) -> Self {
-        let state = Mutex::new(State { jobs: jobs.into_iter(), first_error: None });
+impl<'p, J> Queue<'p, J> {
+    pub(super) fn new(jobs: Vec<J>, root: &'p Path, cancel: Option<&'p Cancel>) -> Self {
+        let jobs = jobs.into_iter().enumerate();
+        let state = Mutex::new(State { jobs, first_error: None, panic: None });
         Self { root, cancel, state }
     }
 
-    /// The next job, or `None` when there is none or the load has ended.
-    pub(super) fn next(&self) -> Option<Job<'p>> {
-        let job = self.lock().jobs.next()?;
+    /// The next job and its number, or `None` when there is none or the load has ended.
+    pub(super) fn next(&self) -> Option<(usize, J)> {
+        let (number, job) = self.lock().jobs.next()?;
         if self.cancel.is_some_and(Cancel::is_cancelled) {
-            self.fail(job.number, Error::Cancelled { path: self.root.into() });
+            self.fail(number, Error::Cancelled { path: self.root.into() });
             return None;
         }
-        Some(job)
+        Some((number, job))
     }
 
-    /// Ends the load: no more jobs are handed out.
-    pub(super) fn stop(&self) {
-        self.lock().jobs = Vec::new().into_iter();
-    }
-
-    /// Ends the load by the error of a job.
+    /// Ends the load by the error of a job: no more jobs are handed out.
     ///
     /// Jobs are handed out in order, so every job before this one has been, and its worker will
     /// finish it. Of all errors that of the first job is kept: it does not depend on timing.
     pub(super) fn fail(&self, number: usize, error: Error) {
-        self.stop();
         let mut state = self.lock();
+        state.stop();
         if state.first_error.as_ref().is_none_or(|(first, _)| number < *first) {
             state.first_error = Some((number, error));
         }
     }
 
+    /// Ends the load by the panic of a worker, which goes on where [`into_result`](Self::into_result)
+    /// is called.
+    pub(super) fn panicked(&self, panic: Box<dyn Any + Send>) {
+        let mut state = self.lock();
+        state.stop();
+        state.panic.get_or_insert(panic);
+    }
+
     /// How the load ended.
+    ///
+    /// # Panics
+    ///
+    /// Panics as the first worker did that has, whatever errors there are.
     pub(super) fn into_result(self) -> Result<()> {
         let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if let Some(panic) = state.panic {
+            resume_unwind(panic);
+        }
         state.first_error.map_or(Ok(()), |(_, error)| Err(error))
     }
 
     /// The state is consistent after every statement, so a panic elsewhere does not spoil it.
-    fn lock(&self) -> std::sync::MutexGuard<'_, State<'p>> {
+    fn lock(&self) -> MutexGuard<'_, State<J>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Stops the queue if it is dropped by a panic, so that the other workers end as well.
-#[derive(Debug)]
-pub(super) struct StopOnPanic<'q, 'p>(pub(super) &'q Queue<'p>);
-
-impl Drop for StopOnPanic<'_, '_> {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.0.stop();
-        }
+impl<J> State<J> {
+    fn stop(&mut self) {
+        self.jobs = Vec::new().into_iter().enumerate();
     }
 }

@@ -2,9 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
-use std::panic::resume_unwind;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread;
 use std::time::Instant;
 
 use tensorfile::{Buffer, Tensor};
@@ -12,12 +9,13 @@ use tensorfile::{Buffer, Tensor};
 use super::budget::Budget;
 use super::cancel::Cancel;
 use super::memory::in_memory;
-use super::progress::Meter;
-use super::{LoadOptions, LoadStats, Run, Workers, job, memory, tensors};
+use super::relay::relay;
+use super::sync::{Receiver, SyncSender};
+use super::{LoadOptions, LoadStats, Run, job, memory, tensors};
 use crate::index::IndexedTensor;
 use crate::layout::PAGE;
 use crate::plan::LoadPlan;
-use crate::{Error, Result, threads};
+use crate::{Error, Result};
 
 /// Memory that streaming uses unasked, if no tensor needs more.
 const DEFAULT_IN_FLIGHT: u64 = 512 << 20;
@@ -74,33 +72,22 @@ impl LoadPlan {
         let longest = windows.iter().map(Self::memory_len).max().unwrap_or(0);
 
         let (budget, stop) = (Budget::new(in_flight), Cancel::child_of(options.load.cancel));
-        let meter = Meter::new(self.bytes_read(), options.load.progress);
-        let loader = Loader {
-            window_len: in_memory(longest.min(in_flight / WINDOWS)),
-            windows,
-            budget: &budget,
-            options: LoadOptions { cancel: Some(&stop), ..options.load },
-            meter: &meter,
-            workers: Workers::of(self, &options.load),
+        let run = Run::new(self, &LoadOptions { cancel: Some(&stop), ..options.load });
+        let window_len = in_memory(longest.min(in_flight / WINDOWS));
+        let loader = Loader { windows, window_len, budget: &budget, run: &run };
+        // However the taking ends, by a panic too, the loader must not wait for it: neither for
+        // memory nor for somebody to take a window.
+        let stop_loading = || {
+            stop.cancel();
+            budget.stop();
         };
-        let (sender, receiver) = sync_channel(in_memory(WINDOWS));
-        let stats = thread::scope(|scope| {
-            // However the taking ends, by a panic too, the loader must not wait for it: neither for
-            // memory nor, as the receiver goes with the taking, for somebody to take a window.
-            let stop_at_end = StopAtEnd { stop: &stop, budget: &budget };
-            let thread = thread::Builder::new().name("modeldir-stream".into());
-            let loading = thread.spawn_scoped(scope, move || loader.load(&sender));
-            let loading = loading.map_err(|error| Error::Threads {
-                threads: 1,
-                message: error.to_string().into(),
-            })?;
-            let taken = self.take_all(receiver, &budget, &stop, take);
-            drop(stop_at_end);
-            let loaded = loading.join().unwrap_or_else(|panic| resume_unwind(panic));
-            taken?;
-            Ok::<_, E>(loaded?)
-        })?;
-        meter.finish();
+        let stats = relay(
+            in_memory(WINDOWS),
+            stop_loading,
+            |sender| loader.load(sender),
+            |windows| self.take_all(windows, &budget, &stop, take),
+        )?;
+        run.meter.finish();
         Ok(LoadStats { elapsed: start.elapsed(), ..stats })
     }
 
@@ -183,41 +170,30 @@ struct Loader<'a> {
     /// The least length of a region, so that one window can have that of another.
     window_len: usize,
     budget: &'a Budget,
-    options: LoadOptions<'a>,
-    meter: &'a Meter<'a>,
-    workers: Workers,
+    run: &'a Run<'a>,
 }
 
 impl Loader<'_> {
     fn load(self, sender: &SyncSender<Window>) -> Result<LoadStats> {
-        let workers = self.workers;
-        threads::in_pool(workers.waiting, |pool| {
-            let run = Run { pool, workers, options: &self.options, meter: self.meter };
-            let mut stats = LoadStats::default();
-            for window in &self.windows {
-                let Some(window) = self.fill(window, &run, &mut stats)? else { break };
-                if sender.send(window).is_err() {
-                    break;
-                }
+        let mut stats = LoadStats::default();
+        for window in &self.windows {
+            let Some(window) = self.fill(window, &mut stats)? else { break };
+            if sender.send(window).is_err() {
+                break;
             }
-            Ok(stats)
-        })?
+        }
+        Ok(stats)
     }
 
     /// Reads a window, or returns `None` if nobody takes tensors any more.
-    fn fill(
-        &self,
-        plan: &LoadPlan,
-        run: &Run<'_>,
-        stats: &mut LoadStats,
-    ) -> Result<Option<Window>> {
+    fn fill(&self, plan: &LoadPlan, stats: &mut LoadStats) -> Result<Option<Window>> {
         let shard = plan.tensors().next().map_or(0, IndexedTensor::shard);
         let path = plan.index.shard_path(shard);
         let len = in_memory(plan.memory_len()).max(self.window_len);
         let Some(region) = self.budget.take(&path, len)? else { return Ok(None) };
         let mut regions = BTreeMap::from([(shard, region)]);
         let jobs = job::of_plan(plan, &mut regions);
-        stats.add(&run.run(plan, jobs)?);
+        stats.add(&self.run.run(plan, jobs)?);
         let buffers = memory::freeze(regions);
         let mut in_order: Vec<_> =
             tensors(plan, &buffers)?.into_iter().zip(plan.planned()).collect();
@@ -227,18 +203,5 @@ impl Loader<'_> {
         let tensors = in_order.into_iter().map(|(tensor, _)| tensor).collect();
         let buffer = buffers.into_values().next().unwrap_or_else(|| Buffer::from_vec(Vec::new()));
         Ok(Some(Window { tensors, buffer }))
-    }
-}
-
-/// Ends the loader of a stream when it goes out of scope.
-struct StopAtEnd<'a> {
-    stop: &'a Cancel,
-    budget: &'a Budget,
-}
-
-impl Drop for StopAtEnd<'_> {
-    fn drop(&mut self) {
-        self.stop.cancel();
-        self.budget.stop();
     }
 }

@@ -1,0 +1,88 @@
+//! The shards of one load: how they are opened, and what was read of them.
+
+use std::time::Duration;
+
+use tensorfile::PathText;
+use tracing::field::Empty;
+use tracing::{Span, debug_span};
+
+use super::files::Opener;
+use super::options::Io;
+use super::reader::ShardReader;
+use super::stats::Counters;
+use crate::Result;
+use crate::index::Index;
+
+/// Opens the shards of one load.
+pub(super) struct Shards<'a> {
+    index: &'a Index,
+    io: Io,
+    /// The span of the load, around those of its shards.
+    span: Span,
+    /// What was read from the shards that are closed.
+    counters: Counters,
+}
+
+impl<'a> Shards<'a> {
+    pub(super) fn new(index: &'a Index, io: Io, span: Span) -> Self {
+        Self { index, io, span, counters: Counters::default() }
+    }
+
+    /// What was read, by the way it came; every shard is closed.
+    pub(super) fn counters(&self) -> &Counters {
+        &self.counters
+    }
+}
+
+impl Opener for Shards<'_> {
+    type Reader = ShardReader;
+
+    fn open(&self, shard: usize) -> tensorfile::Result<ShardReader> {
+        let file = self.index.open_shard(shard)?;
+        let span = debug_span!(
+            parent: &self.span,
+            "shard",
+            path = %PathText(self.index.shards[shard].path()),
+            direct = Empty,
+            buffered = Empty,
+            gathered = Empty,
+            seconds = Empty,
+            gib_s = Empty,
+        );
+        Ok(ShardReader::new(file, self.io, span))
+    }
+
+    fn check(&self, shard: usize, reader: &ShardReader) -> Result<()> {
+        let unchanged = reader.file().check_unchanged();
+        // If it is shorter now, it has lost some tensor; otherwise none in particular.
+        Ok(unchanged.map_err(|error| self.index.with_tensor(error, shard, 0..0))?)
+    }
+
+    fn closed(&self, reader: &ShardReader, elapsed: Duration) {
+        self.counters.add_all(&reader.counters);
+        reader.counters.record(&reader.span, elapsed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tracing::Span;
+
+    use super::super::files::{MAX_OPEN_SHARDS, OpenShards};
+    use super::{Io, Shards};
+    use crate::ModelDir;
+
+    #[test]
+    fn readers_share_a_file_and_the_last_one_closes_it() {
+        let model = ModelDir::open(modeldir_fixtures::model("llama")).unwrap();
+        let plan = model.plan();
+        let shards = Shards::new(&plan.index, Io::Auto, Span::none());
+        let shards = OpenShards::new(shards, MAX_OPEN_SHARDS);
+        let (first, second) = (shards.open(0).unwrap(), shards.open(0).unwrap());
+        assert!(std::ptr::eq(first.get(), second.get()));
+        first.close().unwrap();
+        assert_eq!(shards.num_open(), 1);
+        drop(second);
+        assert_eq!(shards.num_open(), 0);
+    }
+}

@@ -1,0 +1,128 @@
+//! A caller's function that panics, cancels or uses a pool, at each of its calls.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rayon::prelude::*;
+use tempfile::TempDir;
+use tensorfile::BufferMut;
+
+use super::{Cancel, LoadOptions, Memory, Meter, Progress, Run, job, memory};
+use crate::{Error, LoadPlan, LoadStats, ModelDir, Result};
+
+/// Requests of the plan.
+const REQUESTS: usize = 12;
+
+/// A plan of as many requests in three shards: every second of its tensors.
+fn plan() -> (TempDir, LoadPlan) {
+    let dir = tempfile::tempdir().unwrap();
+    for shard in 0..3 {
+        let tensor = |i: usize| {
+            let name = format!("s{shard}.t{i}");
+            modeldir_fixtures::Tensor::new(&name, "U8", &[4096], vec![1; 4096])
+        };
+        let tensors: Vec<_> = (0..2 * REQUESTS / 3).map(tensor).collect();
+        let path = dir.path().join(modeldir_fixtures::shard_name(shard + 1, 3));
+        std::fs::write(path, modeldir_fixtures::file(&tensors)).unwrap();
+    }
+    let plan = ModelDir::open(dir.path()).unwrap().plan();
+    let is_even = |name: &str| name[4..].parse::<usize>().unwrap() % 2 == 0;
+    let plan = plan.filter(|tensor| is_even(tensor.name()));
+    assert_eq!(plan.requests().len(), REQUESTS);
+    (dir, plan)
+}
+
+/// Loads, and tells of every request.
+fn load(plan: &LoadPlan, options: &LoadOptions<'_>) -> Result<LoadStats> {
+    let mut run = Run::new(plan, options);
+    run.meter = Meter::new(plan.bytes_read(), options.progress).at_once();
+    let mut regions = memory::regions(plan, Memory::default())?;
+    let done = run.run_all(plan, job::of_plan(plan, &mut regions));
+    let all: usize =
+        regions.values_mut().flat_map(BufferMut::as_mut_slice).map(|b| usize::from(*b)).sum();
+    assert!(done.is_err() || all == REQUESTS * 4096, "{all}");
+    done
+}
+
+/// Options with so many threads that tell this function.
+fn told<'a>(threads: usize, tell: &'a (dyn Fn(Progress) + Sync)) -> LoadOptions<'a> {
+    let threads = std::num::NonZeroUsize::new(threads);
+    LoadOptions { threads, progress: Some(tell), ..LoadOptions::default() }
+}
+
+#[test]
+fn a_panic_at_any_call_reaches_the_caller_once_and_nobody_is_told_after() {
+    let (_dir, plan) = plan();
+    for threads in [1, 2, 8] {
+        for at in 1.. {
+            let calls = AtomicUsize::new(0);
+            let tell = |_: Progress| {
+                let call = calls.fetch_add(1, Ordering::Relaxed) + 1;
+                if call == at {
+                    std::panic::resume_unwind(Box::new(call));
+                }
+            };
+            let options = told(threads, &tell);
+            let done = catch_unwind(AssertUnwindSafe(|| load(&plan, &options)));
+            let calls_at_end = calls.load(Ordering::Relaxed);
+            match done {
+                Err(panic) => assert_eq!(*panic.downcast::<usize>().unwrap(), at),
+                Ok(done) => {
+                    assert_eq!(done.unwrap().requests, REQUESTS);
+                    assert!(calls_at_end < at, "{calls_at_end} calls, none of which panicked");
+                    // One thread alone tells of each request but the last, and then of all.
+                    assert!(threads > 1 || at == REQUESTS + 1, "{at}");
+                    break;
+                }
+            }
+            assert_eq!(calls.load(Ordering::Relaxed), calls_at_end);
+        }
+    }
+}
+
+#[test]
+fn a_load_that_is_cancelled_at_any_call_ends_there() {
+    let (_dir, plan) = plan();
+    for threads in [1, 2, 8] {
+        for at in 1.. {
+            let (calls, cancel) = (AtomicUsize::new(0), Cancel::default());
+            let tell = |_: Progress| {
+                if calls.fetch_add(1, Ordering::Relaxed) + 1 == at {
+                    cancel.cancel();
+                }
+            };
+            let options = LoadOptions { cancel: Some(&cancel), ..told(threads, &tell) };
+            match load(&plan, &options) {
+                Err(error) => {
+                    assert!(matches!(error, Error::Cancelled { .. }), "{error}");
+                    // Whoever had a job ended it, and nobody took another.
+                    assert!(calls.load(Ordering::Relaxed) < at + threads);
+                }
+                Ok(stats) => {
+                    assert_eq!(stats.requests, REQUESTS);
+                    // The last call comes when all is there.
+                    assert!(threads > 1 || at == REQUESTS, "{at}");
+                    break;
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_function_that_uses_a_pool_meets_no_job_of_the_load() {
+    let (_dir, plan) = plan();
+    let (calls, within) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let tell = |_: Progress| {
+        calls.fetch_add(1, Ordering::Relaxed);
+        assert_eq!(rayon::current_thread_index(), None, "a thread of a pool");
+        assert_eq!(within.fetch_add(1, Ordering::Relaxed), 0, "called by another call");
+        let sum: usize = (0..1000_usize).into_par_iter().map(std::hint::black_box).sum();
+        assert_eq!(sum, 499_500);
+        within.fetch_sub(1, Ordering::Relaxed);
+    };
+    for threads in [1, 8] {
+        assert_eq!(load(&plan, &told(threads, &tell)).unwrap().requests, REQUESTS);
+    }
+    assert!(calls.into_inner() > REQUESTS);
+}
