@@ -2,15 +2,42 @@
 //! caller's.
 
 use std::fs::File;
+use std::io::Write;
+use std::path::PathBuf;
 
 use modeldir::{Cancel, Error, Io, LoadOptions, MapOptions, ModelDir, TensorStore};
 use modeldir_fixtures::{ShardedModel, Tensor as Made};
 use rustix::fs::{Advice, fadvise, fsync};
 use tempfile::TempDir;
+use tensorfile::SourceFile;
 
 use crate::loading::threads;
 
-/// A model on the file system of the sources, which unlike that of temporary files is on a disk.
+/// Folders that may lie on a file system with direct reads, as that of temporary files may not.
+fn folders() -> Vec<PathBuf> {
+    vec![env!("CARGO_TARGET_TMPDIR").into(), "/var/tmp".into(), std::env::temp_dir()]
+}
+
+/// A folder on a file system with direct reads; if there is none, says so.
+fn folder() -> TempDir {
+    let folders = folders();
+    let found = folders.iter().find_map(|folder| {
+        let folder = tempfile::tempdir_in(folder).ok()?;
+        let path = folder.path().join("probe");
+        std::fs::write(&path, [0; 4096]).unwrap();
+        let has_direct_reads = SourceFile::open(&path).unwrap().reopen_direct().is_some();
+        std::fs::remove_file(path).unwrap();
+        has_direct_reads.then_some(folder)
+    });
+    found.unwrap_or_else(|| {
+        // Not by a macro, whose text nobody sees of a test that passes.
+        let message = format!("NOT RUN: direct reads, which none of {folders:?} has\n");
+        std::io::stderr().write_all(message.as_bytes()).unwrap();
+        tempfile::tempdir_in(&folders[0]).unwrap()
+    })
+}
+
+/// A model where direct reads are, if they are anywhere.
 fn on_disk() -> (TempDir, Vec<Made>) {
     let made = vec![
         Made::random("odd", "U8", &[3]),
@@ -23,7 +50,7 @@ fn on_disk() -> (TempDir, Vec<Made>) {
         .iter()
         .enumerate()
         .fold(ShardedModel::new(2), |model, (i, tensor)| model.tensor(1 + i % 2, tensor.clone()));
-    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let folder = folder();
     model.write(folder.path()).unwrap();
     (folder, made)
 }
@@ -67,6 +94,17 @@ fn every_way_brings_the_same_bytes_cached_or_not() {
             }
         }
     }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_is_to_be_read_past_the_cache_is() {
+    let (folder, made) = on_disk();
+    let model = ModelDir::open(folder.path()).unwrap();
+    let options = LoadOptions { io: Io::Direct, ..LoadOptions::default() };
+    let stats = model.plan().load(&options).unwrap().stats();
+    let most = made.iter().map(Made::byte_len).max().unwrap() as u64;
+    assert!(stats.bytes_direct >= most, "no direct reads in any of {:?}: {stats:?}", folders());
 }
 
 #[test]

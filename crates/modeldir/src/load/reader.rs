@@ -1,5 +1,6 @@
 //! One open shard, and the way that its bytes come: from the page cache or past it.
 
+use std::io;
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -88,17 +89,10 @@ impl ShardReader {
         }
         let block = scratch.block(self.file.path(), in_memory(whole_len))?;
         let block = &mut block[..in_memory(whole_len)];
-        let direct = (way == Way::Direct).then(|| self.direct()).flatten();
-        let read = direct.map(|file| file.read_at_least(block, range.start - skip, wanted.end));
-        let way = match read {
-            Some(Ok(())) => Way::Direct,
-            // As for other reads, the other way reads the bytes or says what is wrong.
-            Some(Err(_)) | None => {
-                self.file.read_exact_at(&mut block[wanted.clone()], range.start)?;
-                Way::Buffered
-            }
+        let direct = |file: &DirectFile, block: &mut [u8]| {
+            file.read_at_least(block, range.start - skip, wanted.end)
         };
-        self.counters.add(way, wanted.len() as u64);
+        self.fill(way, block, wanted.clone(), range.start, direct)?;
         Ok(&block[wanted])
     }
 
@@ -111,7 +105,7 @@ impl ShardReader {
         self.direct.get_or_init(|| DirectFile::open(&self.file)).as_ref()
     }
 
-    /// Fills `destination` in this way, or through the cache if the other one fails.
+    /// Fills `destination` with the bytes from `offset` on, in this way.
     pub(super) fn read_one_way(
         &self,
         way: Way,
@@ -123,31 +117,38 @@ impl ShardReader {
             Way::Buffered => &mut [],
             Way::Direct => {
                 scratch.wait();
-                scratch.bounce(self.file.path())?
+                scratch.bounce(self.file.path())
             }
         };
-        self.read_with(way, destination, offset, bounce)
+        let direct =
+            |file: &DirectFile, memory: &mut [u8]| file.read_exact_at(memory, offset, bounce);
+        let wanted = 0..destination.len();
+        self.fill(way, destination, wanted, offset, direct)
     }
 
-    fn read_with(
+    /// Fills the wanted part of `memory` with the bytes from `offset` on: by `direct`, if that is the
+    /// way, or through the cache.
+    ///
+    /// Where the file has no direct reads, or one fails, whatever the cause, the other way reads the
+    /// bytes or says what is wrong.
+    fn fill(
         &self,
         way: Way,
-        destination: &mut [u8],
+        memory: &mut [u8],
+        wanted: Range<usize>,
         offset: u64,
-        bounce: &mut [u8],
+        direct: impl FnOnce(&DirectFile, &mut [u8]) -> io::Result<()>,
     ) -> tensorfile::Result<()> {
-        let len = destination.len() as u64;
-        if way == Way::Direct {
-            let read = self.direct().map(|file| file.read_exact_at(destination, offset, bounce));
-            if matches!(read, Some(Ok(()))) {
-                self.counters.add(Way::Direct, len);
-                return Ok(());
+        let file = if way == Way::Direct { self.direct() } else { None };
+        let byte_len = wanted.len() as u64;
+        let way = match file.map(|file| direct(file, memory)) {
+            Some(Ok(())) => Way::Direct,
+            Some(Err(_)) | None => {
+                self.file.read_exact_at(&mut memory[wanted], offset)?;
+                Way::Buffered
             }
-            // There is no such way for this file, or it failed: whatever the cause, the other way
-            // reads the bytes or says what is wrong.
-        }
-        self.file.read_exact_at(destination, offset)?;
-        self.counters.add(Way::Buffered, len);
+        };
+        self.counters.add(way, byte_len);
         Ok(())
     }
 
@@ -167,5 +168,25 @@ fn way(residency: Residency) -> Way {
         Residency::Absent => Way::Direct,
         Residency::Partial { cached, pages } if cached < pages / 2 => Way::Direct,
         Residency::Partial { .. } | Residency::Cached => Way::Buffered,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tracing::Span;
+
+    use super::super::direct::tests::sample;
+    use super::{Io, Scratch, ShardReader};
+
+    #[test]
+    fn without_memory_to_bounce_a_direct_read_goes_through_the_cache() {
+        let Some((_folder, file, bytes)) = sample("without_memory_to_bounce") else { return };
+        let reader = ShardReader::new(file, Io::Direct, Span::none());
+        let mut scratch = Scratch::new(&|| ());
+        scratch.refuse_bounce();
+        let mut memory = vec![0; 100_000];
+        reader.read(&mut memory, 5, &mut scratch).unwrap();
+        assert!(memory == bytes[5..100_005]);
+        assert_eq!((reader.counters.direct(), reader.counters.buffered()), (0, 100_000));
     }
 }

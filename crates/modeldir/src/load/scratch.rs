@@ -5,6 +5,10 @@ use std::path::Path;
 
 use tensorfile::BufferMut;
 
+use super::options::Io;
+use crate::layout::PAGE;
+use crate::request::Request;
+
 /// Buffers are multiples of this, so that they lie in huge pages: a device takes few long pieces of
 /// memory faster than many short ones.
 const HUGE_PAGE: usize = 2 << 20;
@@ -13,6 +17,7 @@ const HUGE_PAGE: usize = 2 << 20;
 pub(super) struct Scratch<'w> {
     block: Option<BufferMut>,
     bounce: Option<BufferMut>,
+    bounce_len: usize,
     before_waiting: &'w dyn Fn(),
     has_waited: bool,
 }
@@ -20,7 +25,8 @@ pub(super) struct Scratch<'w> {
 impl<'w> Scratch<'w> {
     /// Nothing yet; `before_waiting` is called before each read that waits for a disk.
     pub(super) fn new(before_waiting: &'w dyn Fn()) -> Self {
-        Self { block: None, bounce: None, before_waiting, has_waited: false }
+        let bounce_len = HUGE_PAGE;
+        Self { block: None, bounce: None, bounce_len, before_waiting, has_waited: false }
     }
 
     /// Says that a read is going to wait for a disk.
@@ -40,10 +46,25 @@ impl<'w> Scratch<'w> {
         at_least(&mut self.block, path, len)
     }
 
-    /// Memory for what a direct read has to bounce.
-    pub(super) fn bounce(&mut self, path: &Path) -> tensorfile::Result<&mut [u8]> {
-        at_least(&mut self.bounce, path, HUGE_PAGE)
+    /// Memory for what a direct read has to bounce; empty if there is none.
+    pub(super) fn bounce(&mut self, path: &Path) -> &mut [u8] {
+        at_least(&mut self.bounce, path, self.bounce_len).unwrap_or_default()
     }
+
+    #[cfg(test)]
+    pub(super) fn refuse_bounce(&mut self) {
+        self.bounce_len = 1 << 60;
+    }
+}
+
+/// Most bytes that so many workers have for themselves while they do these requests.
+pub(super) fn most(requests: &[Request], workers: usize, io: Io) -> u64 {
+    let bounce = if io == Io::Buffered { 0 } else { HUGE_PAGE as u64 };
+    let blocks = requests.iter().filter(|r| r.rows.as_deref().is_some_and(|rows| rows.is_block));
+    // A block has the rest of its first page and of its last beside it.
+    let block = blocks.map(|r| r.byte_len().saturating_add(2 * PAGE)).max().unwrap_or(0);
+    let each = bounce.saturating_add(block.next_multiple_of(HUGE_PAGE as u64));
+    each.saturating_mul(workers as u64)
 }
 
 /// The buffer, made or made longer if it has to be.
