@@ -2,7 +2,6 @@
 #![expect(unsafe_code, reason = "a mapped file must not change, and only the caller can see to it")]
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::io;
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -10,13 +9,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use rayon::prelude::*;
-use tensorfile::{Buffer, Tensor};
+use tensorfile::{Buffer, SourceFile, Tensor};
 use tracing::debug_span;
 
 use crate::index::IndexedTensor;
-use crate::load::LoadStats;
+use crate::load::{LoadStats, is_out_of_files};
 use crate::plan::{LoadPlan, PlannedTensor};
 use crate::store::TensorStore;
+use crate::threads::MAX_OPEN_FILES;
 use crate::{Error, Result, threads};
 
 /// Bytes that one thread brings in at a time.
@@ -49,8 +49,9 @@ impl LoadPlan {
     ///
     /// # Errors
     ///
-    /// [`Error::File`](crate::Error::File) if a shard cannot be mapped or has changed since the
-    /// model was opened, [`Error::ScatteredMap`] for a part of a tensor that is not contiguous in
+    /// [`Error::File`](crate::Error::File) if a shard cannot be mapped
+    /// ([`NotMapped`](tensorfile::Error::NotMapped): [`load`](Self::load) needs no mapping) or has
+    /// changed since the model was opened, [`Error::ScatteredMap`] for a part of a tensor that is not contiguous in
     /// its file.
     pub unsafe fn map(&self) -> Result<TensorStore> {
         // SAFETY: our caller vouches for the same.
@@ -77,31 +78,59 @@ impl LoadPlan {
     ///
     /// # Errors
     ///
-    /// As [`map`](Self::map), and [`Error::File`] for bytes that cannot be brought in.
+    /// As [`map`](Self::map), and [`Error::File`] for bytes that cannot be brought in, or a file
+    /// that changes while they are.
     pub unsafe fn map_with(&self, options: &MapOptions) -> Result<TensorStore> {
         let start = Instant::now();
         let _span = debug_span!("map", tensors = self.len()).entered();
         let mut maps: BTreeMap<usize, Buffer> = BTreeMap::new();
+        // What is being brought in stays open, so that it can be asked whether it has changed.
+        let (mut open, mut threads) = (Vec::new(), 0);
+        let mut shards: Vec<_> = self.tensors().map(IndexedTensor::shard).collect();
+        shards.sort_unstable();
+        shards.dedup();
+        for shard in shards {
+            let file = match self.index.open_shard(shard) {
+                Err(error) if is_out_of_files(&error) && !open.is_empty() => {
+                    threads = threads.max(self.bring_in(&maps, &mut open, options)?);
+                    self.index.open_shard(shard)
+                }
+                opened => opened,
+            }?;
+            // SAFETY: the caller keeps the files unchanged while a tensor lives.
+            maps.insert(shard, unsafe { file.map() }?);
+            if options.populate {
+                open.push((shard, file));
+            }
+            if open.len() == MAX_OPEN_FILES {
+                threads = threads.max(self.bring_in(&maps, &mut open, options)?);
+            }
+        }
+        threads = threads.max(self.bring_in(&maps, &mut open, options)?);
         let mut tensors = Vec::with_capacity(self.len());
         for (planned, tensor) in self.planned().iter().zip(self.tensors()) {
-            let buffer = match maps.entry(tensor.shard()) {
-                Entry::Occupied(mapped) => mapped.into_mut(),
-                Entry::Vacant(place) => {
-                    let file = self.index.open_shard(tensor.shard())?;
-                    // SAFETY: the caller keeps the files unchanged while a tensor lives.
-                    place.insert(unsafe { file.map() }?)
-                }
-            };
-            tensors.push(self.view(planned, tensor, buffer.clone())?);
+            if let Some(buffer) = maps.get(&tensor.shard()) {
+                tensors.push(self.view(planned, tensor, buffer.clone())?);
+            }
         }
-        let threads = if options.populate { self.populate(&maps, options)? } else { 0 };
         let stats = LoadStats { threads, elapsed: start.elapsed(), ..LoadStats::default() };
         Ok(TensorStore::new(&self.index, tensors, stats))
     }
 
-    /// Brings the bytes of all requests into memory; returns the number of threads that did.
-    fn populate(&self, maps: &BTreeMap<usize, Buffer>, options: &MapOptions) -> Result<usize> {
-        let pieces = self.pieces();
+    /// Brings the wanted bytes of these shards into memory, makes sure that none has changed
+    /// meanwhile, and closes them; returns the number of threads that did.
+    fn bring_in(
+        &self,
+        maps: &BTreeMap<usize, Buffer>,
+        open: &mut Vec<(usize, SourceFile)>,
+        options: &MapOptions,
+    ) -> Result<usize> {
+        let mut pieces = self.pieces();
+        pieces.retain(|(shard, _)| open.iter().any(|(open, _)| open == shard));
+        if pieces.is_empty() {
+            open.clear();
+            return Ok(0);
+        }
         let threads = threads::count(options.threads, pieces.len());
         let bring = |(shard, range): &(usize, Range<u64>)| {
             let Some(map) = maps.get(shard) else { return Ok(()) };
@@ -117,6 +146,10 @@ impl LoadPlan {
         })?
         .into_iter()
         .collect::<Result<()>>()?;
+        for (shard, file) in open.drain(..) {
+            let unchanged = file.check_unchanged();
+            unchanged.map_err(|error| self.index.with_tensor(error, shard, 0..0))?;
+        }
         Ok(threads)
     }
 
@@ -141,8 +174,9 @@ impl LoadPlan {
 
     fn unreadable(&self, shard: usize, range: &Range<u64>, error: io::Error) -> Error {
         let (path, source) = (self.index.shard_path(shard), Arc::new(error));
-        let error = tensorfile::Error::Io { path, action: "read the mapped file", source };
-        self.index.with_tensor(error, shard, range.clone()).into()
+        let Range { start, end } = *range;
+        let error = tensorfile::Error::Read { path, tensor: None, start, end, source };
+        self.index.with_tensor(error, shard, start..end).into()
     }
 
     /// The wanted part of a tensor as a part of its mapped file.
@@ -169,5 +203,39 @@ impl LoadPlan {
         let range = in_memory(start)..in_memory(end);
         let shape = planned.shape(tensor);
         Ok(Tensor::new(tensor.name(), tensor.dtype(), shape, file, range)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::fs::File;
+    use std::time::SystemTime;
+
+    use tensorfile::Error as FileError;
+
+    use super::MapOptions;
+    use crate::{Error, ModelDir};
+
+    #[test]
+    fn a_file_that_changes_while_it_is_brought_in_is_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("model.safetensors");
+        let tensor = modeldir_fixtures::Tensor::new("w", "U8", &[5000], vec![7; 5000]);
+        std::fs::write(&path, modeldir_fixtures::file(&[tensor])).unwrap();
+        let plan = ModelDir::open(dir.path()).unwrap().plan();
+        let file = plan.index.open_shard(0).unwrap();
+        // SAFETY: the bytes of the file stay, and nothing looks at the mapping.
+        let maps = BTreeMap::from([(0, unsafe { file.map() }.unwrap())]);
+        let mut open = vec![(0, file)];
+        // As a write would set it.
+        let written = File::options().write(true).open(&path).unwrap();
+        written.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        let options = MapOptions { populate: true, ..MapOptions::default() };
+        let error = plan.bring_in(&maps, &mut open, &options).unwrap_err();
+        assert!(
+            matches!(&error, Error::File(FileError::Changed { path: found, .. }) if *found == path)
+        );
+        assert!(open.is_empty());
     }
 }

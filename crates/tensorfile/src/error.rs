@@ -22,6 +22,10 @@ pub enum Error {
     /// The operating system refused something.
     #[error("{}: cannot {action}", PathText(path))]
     Io { path: PathBuf, action: &'static str, source: Arc<io::Error> },
+    /// The operating system cannot map the file: its file system has no mappings, or there are no
+    /// addresses or no mappings left. Reading the file needs none.
+    #[error("{}: cannot map its {byte_len} bytes into memory", PathText(path))]
+    NotMapped { path: PathBuf, byte_len: u64, source: Arc<io::Error> },
     /// Nothing has this path.
     #[error("{}: no such file", PathText(path))]
     NotFound { path: PathBuf },
@@ -315,6 +319,7 @@ impl Error {
     pub fn path(&self) -> Option<&Path> {
         match self {
             Self::Io { path, .. }
+            | Self::NotMapped { path, .. }
             | Self::NotFound { path }
             | Self::DanglingLink { path, .. }
             | Self::NotARegularFile { path, .. }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use memmap2::Mmap;
 
+use crate::source::io_error;
 use crate::{Buffer, Error, Result, SourceFile, TensorFile};
 
 impl TensorFile<SourceFile> {
@@ -53,7 +54,7 @@ impl TensorFile<SourceFile> {
 ///
 /// # Errors
 ///
-/// [`Error::Io`] if the operating system refuses.
+/// [`Error::NotMapped`] if the operating system refuses.
 ///
 /// # Safety
 ///
@@ -62,18 +63,18 @@ impl TensorFile<SourceFile> {
 /// a byte past the new end raises SIGBUS, which by default kills the process. The same happens
 /// when the medium fails. Replacing the file by a rename is harmless: the mapping keeps the old one.
 unsafe fn map_file(file: &File, path: &Path) -> Result<Buffer> {
-    let io_error = |source| Error::Io {
-        path: path.to_owned(),
-        action: "map the file into memory",
-        source: Arc::new(source),
-    };
+    let metadata = file.metadata().map_err(|error| io_error(path, "look at it", error))?;
+    let byte_len = metadata.len();
     // There is no mapping of no bytes on any system.
-    if file.metadata().map_err(io_error)?.len() == 0 {
+    if byte_len == 0 {
         return Ok(Buffer::from_vec(Vec::new()));
     }
     // SAFETY: that the file is neither written to nor shortened is what our caller vouches for.
     let map = unsafe { Mmap::map(file) };
-    let map = map.map_err(io_error)?;
+    let map = map.map_err(|error| {
+        let (path, source) = (path.to_owned(), Arc::new(error));
+        Error::NotMapped { path, byte_len, source }
+    })?;
     // Advice: the system then reads in larger steps and maps more with each fault.
     #[cfg(target_os = "linux")]
     map.advise(memmap2::Advice::HugePage).ok();
@@ -88,8 +89,8 @@ impl SourceFile {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] if the operating system refuses, [`Error::Changed`] if the file has changed
-    /// since it was opened.
+    /// [`Error::NotMapped`] if the operating system refuses, [`Error::Changed`] if the file has
+    /// changed since it was opened.
     ///
     /// # Safety
     ///
@@ -152,7 +153,8 @@ mod tests {
         write_only.write_all(b"some bytes").unwrap();
         // SAFETY: the file is ours alone, and has its last bytes.
         let error = unsafe { map_file(&write_only, Path::new("a/file")) }.unwrap_err();
-        assert_eq!(error.to_string(), "a/file: cannot map the file into memory");
+        assert!(matches!(error, Error::NotMapped { byte_len: 10, .. }), "{error:?}");
+        assert_eq!(error.to_string(), "a/file: cannot map its 10 bytes into memory");
     }
 
     #[test]
