@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use tensorfile::{Lookalike, PathText, Quoted};
 
 use crate::launch::Launcher;
+use crate::load::MemoryLimit;
 use crate::partition::Misfit;
 use crate::partition::words::{AndLayers, Divisors, Families, OfTensor, Shown};
 
@@ -259,6 +260,15 @@ pub enum Error {
     )]
     TensorTooLarge { path: PathBuf, tensor: Box<str>, needed: u64, max: u64 },
 
+    /// What a load needs is more than there is; see
+    /// [`LoadOptions::memory_check`](crate::LoadOptions::memory_check).
+    #[error(
+        "{}: {needed} bytes of memory needed, {available} available: {limit} \
+         (LoadOptions::memory_check)",
+        PathText(path)
+    )]
+    NotEnoughMemory { path: PathBuf, needed: u64, available: u64, limit: MemoryLimit },
+
     // -- What a rank takes.
     /// There are no built-in rules for this family of models.
     #[error(
@@ -407,6 +417,7 @@ impl Error {
             | Self::Cancelled { path }
             | Self::Destination { path, .. }
             | Self::TensorTooLarge { path, .. }
+            | Self::NotEnoughMemory { path, .. }
             | Self::TensorNotFound { path, .. }
             | Self::NotPlanned { path, .. } => Some(path),
         }

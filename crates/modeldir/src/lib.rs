@@ -93,7 +93,9 @@ pub use error::{Error, Fault, MissingCause, Result};
 pub use file_role::FileRole;
 pub use generation::GenerationConfig;
 pub use index::{IndexedTensor, Shard};
-pub use load::{Cancel, Io, LoadOptions, LoadStats, Memory, Progress, StreamOptions};
+pub use load::{
+    Cancel, Io, LoadOptions, LoadStats, Memory, MemoryCheck, MemoryLimit, Progress, StreamOptions,
+};
 #[cfg(feature = "tokio")]
 pub use load_async::{AsyncLoadOptions, TensorStream};
 pub use map::MapOptions;

@@ -1,5 +1,6 @@
 //! Runs a plan: every byte of its tensors is read and owned when this returns.
 
+mod available;
 mod budget;
 mod cancel;
 mod crew;
@@ -38,12 +39,15 @@ use crate::plan::LoadPlan;
 use crate::store::TensorStore;
 use crate::threads;
 
+pub use available::{MemoryCheck, MemoryLimit};
 pub use cancel::Cancel;
 pub use memory::Memory;
 pub use options::{Io, LoadOptions};
 pub use progress::Progress;
 pub use stats::LoadStats;
 pub use stream::StreamOptions;
+
+pub(crate) use files::is_out_of_files;
 
 use crew::Crew;
 use files::{MAX_OPEN_SHARDS, OpenShards};
@@ -77,7 +81,9 @@ impl LoadPlan {
     /// [`Error::File`](crate::Error::File) if a shard cannot be read, has changed since the model
     /// was opened, or if there is no memory; [`Error::Cancelled`](crate::Error::Cancelled) if
     /// [`LoadOptions::cancel`] was set before all was read;
-    /// [`Error::Threads`](crate::Error::Threads) if no thread can be started. After an error no thread reads on.
+    /// [`Error::NotEnoughMemory`](crate::Error::NotEnoughMemory) before anything is allocated, if
+    /// [`LoadOptions::memory_check`] says so; [`Error::Threads`](crate::Error::Threads) if no thread
+    /// can be started. After an error no thread reads on.
     ///
     /// # Panics
     ///
@@ -110,7 +116,7 @@ impl LoadPlan {
     pub fn load_reusing(&self, memory: Memory, options: &LoadOptions<'_>) -> Result<TensorStore> {
         let start = Instant::now();
         let run = Run::new(self, options);
-        let mut regions = memory::regions(self, memory)?;
+        let mut regions = memory::regions(self, memory, |new| run.check_memory(self, new))?;
         let stats = run.run_all(self, job::of_plan(self, &mut regions))?;
         let tensors = tensors(self, &memory::freeze(regions))?;
         let stats = LoadStats { elapsed: start.elapsed(), ..stats };
@@ -129,6 +135,13 @@ impl<'a> Run<'a> {
     fn new(plan: &LoadPlan, options: &LoadOptions<'a>) -> Self {
         let meter = Meter::new(plan.bytes_read(), options.progress);
         Self { workers: Workers::of(plan, options), options: *options, meter }
+    }
+
+    /// Makes sure that there is so much new memory for tensors, and that of the workers, if the
+    /// caller wants to be sure.
+    fn check_memory(&self, plan: &LoadPlan, new: u64) -> Result<()> {
+        let of_workers = scratch::most(plan.requests(), self.workers.waiting, self.options.io);
+        self.options.memory_check.check(&plan.index.root, new.saturating_add(of_workers))
     }
 
     /// Does these jobs, which are all of the plan and all that is to be done.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio::task::{JoinError, spawn_blocking};
 
-use crate::load::{Cancel, Io, LoadOptions, Progress, StreamOptions};
+use crate::load::{Cancel, Io, LoadOptions, MemoryCheck, Progress, StreamOptions};
 use crate::plan::LoadPlan;
 use crate::store::TensorStore;
 use crate::{Error, Result, Tensor};
@@ -25,6 +25,8 @@ pub struct AsyncLoadOptions {
     pub progress: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
     /// As [`LoadOptions::cancel`]. Dropping the future does the same.
     pub cancel: Option<Cancel>,
+    /// As [`LoadOptions::memory_check`].
+    pub memory_check: MemoryCheck,
     /// As [`StreamOptions::max_bytes_in_flight`]; only for streams.
     pub max_bytes_in_flight: Option<NonZeroU64>,
 }
@@ -36,6 +38,7 @@ impl fmt::Debug for AsyncLoadOptions {
             .field("io", &self.io)
             .field("progress", &self.progress.as_ref().map(|_| "Fn(Progress)"))
             .field("cancel", &self.cancel)
+            .field("memory_check", &self.memory_check)
             .field("max_bytes_in_flight", &self.max_bytes_in_flight)
             .finish()
     }
@@ -44,8 +47,8 @@ impl fmt::Debug for AsyncLoadOptions {
 impl AsyncLoadOptions {
     fn borrowed<'a>(&'a self, cancel: &'a Cancel) -> StreamOptions<'a> {
         let progress = self.progress.as_deref().map(|tell| tell as &(dyn Fn(Progress) + Sync));
-        let Self { threads, io, max_bytes_in_flight, .. } = *self;
-        let load = LoadOptions { threads, io, progress, cancel: Some(cancel) };
+        let Self { threads, io, memory_check, max_bytes_in_flight, .. } = *self;
+        let load = LoadOptions { threads, io, progress, cancel: Some(cancel), memory_check };
         StreamOptions { load, max_bytes_in_flight }
     }
 }

@@ -61,6 +61,7 @@ impl LoadPlan {
             job::fill(&mut jobs, &requests, memory_start, place);
         }
         let run = Run::new(self, options);
+        run.check_memory(self, 0)?;
         run.run_all(self, jobs)
     }
 }

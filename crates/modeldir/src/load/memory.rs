@@ -65,7 +65,13 @@ const MAX_SPARE: usize = 32 << 20;
 pub(super) type Regions = BTreeMap<usize, BufferMut>;
 
 /// A region for each shard: of this memory what fits, and new ones, which nothing has touched yet.
-pub(super) fn regions(plan: &LoadPlan, mut memory: Memory) -> Result<Regions> {
+///
+/// `check` is asked for so many bytes of new ones before any of them is made.
+pub(super) fn regions(
+    plan: &LoadPlan,
+    mut memory: Memory,
+    check: impl FnOnce(u64) -> Result<()>,
+) -> Result<Regions> {
     let lens = plan.memory().iter().map(|&len| in_memory(len));
     let mut needed: Vec<_> = lens.enumerate().filter(|(_, len)| *len > 0).collect();
     // The longest first, or a short shard could take what a long one needs.
@@ -79,6 +85,8 @@ pub(super) fn regions(plan: &LoadPlan, mut memory: Memory) -> Result<Regions> {
     let reused: Vec<_> = needed.iter().map(|(_, len)| reuse(*len)).collect();
     // What does not fit is given back before anything new is asked for.
     drop(memory);
+    let new = needed.iter().zip(&reused).filter(|(_, reused)| reused.is_none());
+    check(new.map(|((_, len), _)| *len as u64).fold(0, u64::saturating_add))?;
     let mut regions = Regions::new();
     for ((shard, len), reused) in needed.into_iter().zip(reused) {
         let new = || BufferMut::with_len(&plan.index.shard_path(shard), len);
@@ -130,7 +138,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let plan = plan(&dir, [100, 3 << 20]);
         let old = usize::try_from(plan.memory_len()).unwrap();
-        let regions = regions(&plan, memory([old])).unwrap();
+        let check = |new| {
+            assert!(new < 1 << 20, "{new}");
+            Ok(())
+        };
+        let regions = regions(&plan, memory([old]), check).unwrap();
         assert_eq!(regions[&1].len(), old);
         assert!(regions[&0].len() < 1 << 20);
     }
@@ -141,7 +153,7 @@ mod tests {
         let plan = plan(&dir, [100, 3 << 20]);
         let needed = usize::try_from(plan.memory_len()).unwrap();
         for old in [[MAX_SPARE, MAX_SPARE], [1 << 30, 1 << 30], [MAX_SPARE / 2, MAX_SPARE]] {
-            let regions = regions(&plan, memory(old)).unwrap();
+            let regions = regions(&plan, memory(old), |_| Ok(())).unwrap();
             let held: usize = regions.values().map(BufferMut::len).sum();
             assert!(held <= needed + MAX_SPARE, "{old:?}: {held}");
         }

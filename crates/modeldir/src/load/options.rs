@@ -3,6 +3,7 @@
 use std::fmt;
 use std::num::NonZeroUsize;
 
+use super::available::MemoryCheck;
 use super::cancel::Cancel;
 use super::progress::Progress;
 
@@ -34,6 +35,9 @@ pub struct LoadOptions<'a> {
     pub progress: Option<&'a (dyn Fn(Progress) + Sync)>,
     /// Ends the load early when it is set, with [`Error::Cancelled`](crate::Error::Cancelled).
     pub cancel: Option<&'a Cancel>,
+    /// Whether to make sure that there is memory before any is allocated. To change where a process
+    /// that the system ends costs more than an error.
+    pub memory_check: MemoryCheck,
 }
 
 impl fmt::Debug for LoadOptions<'_> {
@@ -43,6 +47,7 @@ impl fmt::Debug for LoadOptions<'_> {
             .field("io", &self.io)
             .field("progress", &self.progress.map(|_| "Fn(Progress)"))
             .field("cancel", &self.cancel)
+            .field("memory_check", &self.memory_check)
             .finish()
     }
 }

@@ -74,6 +74,8 @@ impl LoadPlan {
         let (budget, stop) = (Budget::new(in_flight), Cancel::child_of(options.load.cancel));
         let run = Run::new(self, &LoadOptions { cancel: Some(&stop), ..options.load });
         let window_len = in_memory(longest.min(in_flight / WINDOWS));
+        let regions = windows.iter().map(|window| window.memory_len().max(window_len as u64));
+        run.check_memory(self, regions.fold(0, u64::saturating_add).min(in_flight))?;
         let loader = Loader { windows, window_len, budget: &budget, run: &run };
         // However the taking ends, by a panic too, the loader must not wait for it: neither for
         // memory nor for somebody to take a window.

@@ -36,7 +36,7 @@ fn plan() -> (TempDir, LoadPlan) {
 fn load(plan: &LoadPlan, options: &LoadOptions<'_>) -> Result<LoadStats> {
     let mut run = Run::new(plan, options);
     run.meter = Meter::new(plan.bytes_read(), options.progress).at_once();
-    let mut regions = memory::regions(plan, Memory::default())?;
+    let mut regions = memory::regions(plan, Memory::default(), |_| Ok(()))?;
     let done = run.run_all(plan, job::of_plan(plan, &mut regions));
     let all: usize =
         regions.values_mut().flat_map(BufferMut::as_mut_slice).map(|b| usize::from(*b)).sum();

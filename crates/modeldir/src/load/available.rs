@@ -1,0 +1,108 @@
+//! How much memory this process can still have: what the machine has left, and the limits of the
+//! control groups that the process is in. Pure but for the files that it asks for.
+
+mod groups;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use tensorfile::PathText;
+
+use crate::{Error, Result};
+
+/// Whether a load makes sure that there is memory before it allocates any.
+///
+/// ```
+/// use modeldir::{Error, LoadOptions, MemoryCheck, ModelDir};
+///
+/// let model = ModelDir::open(modeldir_fixtures::model("llama"))?;
+/// let options = LoadOptions { memory_check: MemoryCheck::Available, ..LoadOptions::default() };
+/// match model.plan().load(&options) {
+///     Ok(store) => assert_eq!(store.len(), model.len()),
+///     Err(Error::NotEnoughMemory { needed, available, limit, .. }) => {
+///         println!("{needed} bytes needed, {available} available: {limit}");
+///     }
+///     Err(error) => return Err(error),
+/// }
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum MemoryCheck {
+    /// Nothing is checked. A length for which the system has no addresses is an error all the same;
+    /// but Linux grants more than there is, and ends the process when it is filled.
+    #[default]
+    Skip,
+    /// What the load will take, with the memory of its threads and without memory that is used
+    /// again, is compared with what Linux says is available: `MemAvailable` of the machine, and the
+    /// limit of every control group around the process less what it uses, page cache not counted.
+    /// A limit that cannot be read is none. On other systems this is as [`Skip`](Self::Skip).
+    ///
+    /// It is a look beforehand, and keeps no memory from others.
+    Available,
+}
+
+/// What bounds the memory that a load can take.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum MemoryLimit {
+    /// What the machine has left: `MemAvailable` in `/proc/meminfo`.
+    Machine,
+    /// The limit of the control group with this folder.
+    ControlGroup(PathBuf),
+}
+
+impl fmt::Display for MemoryLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Machine => f.write_str("MemAvailable of this machine"),
+            Self::ControlGroup(folder) => {
+                write!(f, "limit of control group {}", PathText(folder))
+            }
+        }
+    }
+}
+
+impl MemoryCheck {
+    /// Makes sure that there are this many bytes for a load from `root`, if that is asked for.
+    pub(super) fn check(self, root: &Path, needed: u64) -> Result<()> {
+        match self {
+            Self::Available if cfg!(target_os = "linux") => {
+                check(root, needed, tightest(|path| std::fs::read_to_string(path).ok()))
+            }
+            Self::Skip | Self::Available => Ok(()),
+        }
+    }
+}
+
+fn check(root: &Path, needed: u64, tightest: Option<(u64, MemoryLimit)>) -> Result<()> {
+    match tightest {
+        Some((available, limit)) if needed > available => {
+            Err(Error::NotEnoughMemory { path: root.into(), needed, available, limit })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The least that any limit leaves, and which one that is; `read` gives the text of a file.
+fn tightest(read: impl Fn(&Path) -> Option<String>) -> Option<(u64, MemoryLimit)> {
+    let machine = read(Path::new("/proc/meminfo"));
+    let machine = machine.and_then(|text| mem_available(&text));
+    let machine = machine.map(|bytes| (bytes, MemoryLimit::Machine));
+    let text = |path: &str| read(Path::new(path)).unwrap_or_default();
+    let folders = groups::folders(&text("/proc/self/cgroup"), &text("/proc/self/mountinfo"));
+    let left = |folder: groups::Folder| {
+        let bytes = folder.available(|name| read(&folder.path.join(name)))?;
+        Some((bytes, MemoryLimit::ControlGroup(folder.path)))
+    };
+    machine.into_iter().chain(folders.into_iter().filter_map(left)).min_by_key(|(bytes, _)| *bytes)
+}
+
+/// The bytes that `/proc/meminfo` calls available.
+fn mem_available(meminfo: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kib.checked_mul(1024)
+}
+
+#[cfg(all(test, unix))]
+mod tests;
