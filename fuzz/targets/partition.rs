@@ -1,0 +1,8 @@
+#![no_main]
+//! Gives libFuzzer's bytes to `modeldir_properties::partition`.
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    if let Err(wrong) = modeldir_properties::partition(data) {
+        panic!("{wrong}");
+    }
+});
