@@ -23,7 +23,8 @@ pub struct LfsPointer {
 }
 
 impl LfsPointer {
-    /// The pointer that a file of these first bytes is, if it is one.
+    /// The pointer that a file of these first bytes is, if it is one: with a sum of hexadecimal digits,
+    /// for it is shown as it is.
     #[must_use]
     pub fn parse(first: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(first.get(..SNIFF_LEN).unwrap_or(first)).ok()?;
@@ -33,8 +34,10 @@ impl LfsPointer {
         if !["https://git-lfs", "https://hawser"].iter().any(|known| version.starts_with(known)) {
             return None;
         }
-        let oid = value("oid")?.strip_prefix("sha256:")?.into();
-        Some(Self { oid, byte_len: value("size")?.trim_end().parse().ok()? })
+        let oid = value("oid")?.strip_prefix("sha256:")?.trim_end();
+        let is_sum = oid.len() <= 64 && oid.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let byte_len = value("size")?.trim_end().parse().ok()?;
+        is_sum.then(|| Self { oid: oid.into(), byte_len })
     }
 }
 
@@ -143,6 +146,15 @@ mod tests {
         assert_eq!(Lookalike::of(b"trouv\xc3"), Lookalike::Text);
         assert_eq!(Lookalike::of("é".repeat(300).as_bytes()), Lookalike::Text);
         assert_eq!(Lookalike::of(b"trouv\xc3\n"), Lookalike::Unknown);
+    }
+
+    #[test]
+    fn a_sum_of_other_characters_is_no_pointer() {
+        for sum in ["4d7a\u{1b}[31m", "4d7a 2146", "g", &"0".repeat(65)] {
+            let text =
+                format!("version https://git-lfs.github.com/spec/v1\noid sha256:{sum}\nsize 5\n");
+            assert_eq!(LfsPointer::parse(text.as_bytes()), None, "{sum:?}");
+        }
     }
 
     #[test]
