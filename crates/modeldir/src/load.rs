@@ -10,8 +10,6 @@ mod gather;
 mod into;
 mod job;
 mod memory;
-#[cfg(test)]
-mod model;
 mod options;
 mod progress;
 mod queue;
@@ -50,12 +48,12 @@ pub use stream::StreamOptions;
 pub(crate) use files::is_out_of_files;
 
 use crew::Crew;
-use files::{MAX_OPEN_SHARDS, OpenShards};
+use files::OpenShards;
 use job::Job;
 use memory::in_memory;
 use progress::Meter;
 use queue::Queue;
-use shards::Shards;
+use shards::{MAX_OPEN_SHARDS, Shards};
 use storage::Storage;
 use worker::Shared;
 

@@ -6,10 +6,6 @@ use std::time::{Duration, Instant};
 
 use super::sync::{AtomicUsize, Condvar, Mutex, MutexGuard, Ordering};
 use crate::Result;
-use crate::threads::MAX_OPEN_FILES;
-
-/// Most shards that are open at a time: each may be open once more for direct reads.
-pub(super) const MAX_OPEN_SHARDS: usize = MAX_OPEN_FILES / 2;
 
 /// How shards are opened, and what is asked of them when they are closed.
 pub(super) trait Opener: Sync {

@@ -12,6 +12,10 @@ use super::reader::ShardReader;
 use super::stats::Counters;
 use crate::Result;
 use crate::index::Index;
+use crate::threads::MAX_OPEN_FILES;
+
+/// Most shards that are open at a time: each may be open once more for direct reads.
+pub(super) const MAX_OPEN_SHARDS: usize = MAX_OPEN_FILES / 2;
 
 /// Opens the shards of one load.
 pub(super) struct Shards<'a> {
@@ -68,8 +72,8 @@ impl Opener for Shards<'_> {
 mod tests {
     use tracing::Span;
 
-    use super::super::files::{MAX_OPEN_SHARDS, OpenShards};
-    use super::{Io, Shards};
+    use super::super::files::OpenShards;
+    use super::{Io, MAX_OPEN_SHARDS, Shards};
     use crate::ModelDir;
 
     #[test]

@@ -1,5 +1,5 @@
-//! The locks, flags and threads of a load: those of the standard library. `model` compiles the files
-//! that use them once more, with those of a model checker.
+//! The locks, flags and threads of a load: those of the standard library. `tests/model` compiles the
+//! files that use them once more, with those of a model checker.
 
 use std::io;
 

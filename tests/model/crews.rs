@@ -72,7 +72,12 @@ impl Opener for Disk {
         let more = |open: usize| (open < self.load.open.1).then_some(open + 1);
         let opened = self.files.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
         match opened {
-            Ok(_) => Ok(OpenFile(self.files.clone())),
+            Ok(_) => {
+                let file = OpenFile(self.files.clone());
+                // It takes its time, in which others may fail.
+                self.files.0.load(Ordering::Relaxed);
+                Ok(file)
+            }
             Err(_) => {
                 let source = Arc::new(io::Error::from_raw_os_error(24));
                 Err(tensorfile::Error::Io { path: "m".into(), action: "open it", source })
