@@ -2,13 +2,16 @@
 
 use std::env;
 use std::fs::{self, File};
+use std::num::NonZeroU64;
 use std::panic::resume_unwind;
 use std::path::Path;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use modeldir::{Error, Io, LoadOptions, ModelDir, OpenOptions};
+use modeldir::{
+    Error, Io, LoadOptions, MemoryCheck, MemoryLimit, ModelDir, OpenOptions, StreamOptions,
+};
 use modeldir_fixtures::{ShardedModel, Tensor as Made, file, shard_name};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::{Resource, Rlimit, setrlimit};
@@ -223,4 +226,69 @@ fn an_open_file_that_is_shortened_is_an_error_that_names_the_tensor() {
     File::options().write(true).open(&path).unwrap().set_len(5000).unwrap();
     let error = open.read("second").unwrap_err().to_string();
     assert!(error.contains("a.safetensors") && error.contains("second"), "{error}");
+}
+
+/// A control group of this test below the one that the tests run in; it is removed at the end.
+#[cfg(target_os = "linux")]
+struct Group(std::path::PathBuf);
+
+#[cfg(target_os = "linux")]
+impl Group {
+    /// A group that may have so many bytes, or `None` where this process may make none.
+    fn new(limit: u64) -> Option<Self> {
+        let own = fs::read_to_string("/proc/self/cgroup").ok()?;
+        let own = |start: &str| own.lines().find_map(|line| Some(line.split_once(start)?.1));
+        let (folder, file) = match own(":memory:") {
+            Some(group) => (format!("/sys/fs/cgroup/memory{group}"), "memory.limit_in_bytes"),
+            None => (format!("/sys/fs/cgroup{}", own("0::")?), "memory.max"),
+        };
+        let group = Self(Path::new(&folder).join(format!("modeldir-{}", std::process::id())));
+        fs::create_dir(&group.0).ok()?;
+        fs::write(group.0.join(file), limit.to_string()).ok()?;
+        Some(group)
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Drop for Group {
+    fn drop(&mut self) {
+        fs::remove_dir(&self.0).ok();
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_load_that_needs_more_than_its_control_group_may_have_is_refused() {
+    const GROUP: &str = "MODELDIR_TESTS_GROUP";
+    if let Some(group) = env::var_os(GROUP) {
+        fs::write(Path::new(&group).join("cgroup.procs"), "0").unwrap();
+        let plan = ModelDir::open(env::var_os(MODEL).unwrap()).unwrap().plan();
+        let memory_check = MemoryCheck::Available;
+        let options = LoadOptions { memory_check, ..LoadOptions::default() };
+        let error = plan.load(&options).unwrap_err();
+        let Error::NotEnoughMemory { path, needed, available, limit } = &error else {
+            unreachable!("{error}")
+        };
+        assert_eq!(path, Path::new(&env::var_os(MODEL).unwrap()));
+        assert!(*needed >= 100 << 20 && *available <= 64 << 20, "{error}");
+        assert_eq!(*limit, MemoryLimit::ControlGroup(group.into()));
+        let stream = StreamOptions { load: options, max_bytes_in_flight: None };
+        let ended = plan.stream(&stream, |_| Ok::<(), Error>(()));
+        assert!(matches!(ended, Err(Error::NotEnoughMemory { .. })), "{ended:?}");
+        let little = StreamOptions { max_bytes_in_flight: NonZeroU64::new(8 << 20), ..stream };
+        plan.stream(&little, |_| Ok::<(), Error>(())).unwrap();
+        assert_eq!(plan.only(["t9"]).unwrap().load(&options).unwrap().len(), 1);
+        return;
+    }
+    let Some(group) = Group::new(64 << 20) else {
+        let message = "NOT RUN: limits of control groups, of which this user may make none\n";
+        // Not by a macro, whose text nobody sees of a test that passes.
+        return std::io::Write::write_all(&mut std::io::stderr(), message.as_bytes()).unwrap();
+    };
+    let large = |i: usize| Made::new(&format!("t{i}"), "U8", &[1 << 20], vec![7; 1 << 20]);
+    let files = (0..100).fold(ShardedModel::new(2), |files, i| files.tensor(1 + i % 2, large(i)));
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    files.write(folder.path()).unwrap();
+    let this = "machine::a_load_that_needs_more_than_its_control_group_may_have_is_refused";
+    run_alone(this, &[(MODEL, folder.path().as_os_str()), (GROUP, group.0.as_os_str())]);
 }

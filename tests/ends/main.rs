@@ -6,6 +6,7 @@
 use std::fs;
 use std::future::Future;
 use std::num::{NonZeroU64, NonZeroUsize};
+use std::os::unix::fs::FileExt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 use std::pin::pin;
@@ -13,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use modeldir::{
     AsyncLoadOptions, Cancel, Error, Io, LoadOptions, MapOptions, ModelDir, Progress, Selection,
@@ -373,4 +374,38 @@ fn a_shard_that_is_missing_ends_every_way_and_leaves_nothing() {
         assert!(is_named(&ended.unwrap_err()));
         alone.assert_nothing_is_left("a mapping");
     }
+}
+
+#[test]
+fn a_shard_that_is_rewritten_while_it_is_streamed_gives_old_tensors_and_then_an_error() {
+    let mut ends = [0, 0];
+    for at in 0..TENSORS {
+        let alone = Alone::new();
+        let plan = alone.model.plan();
+        let path = alone.folder.path().join(modeldir_fixtures::shard_name(2, SHARDS));
+        let mut taken = 0;
+        let ended = plan.stream(&in_flight(LoadOptions::default()), |tensor| {
+            if taken == at {
+                let file = fs::File::options().write(true).open(&path).unwrap();
+                let byte_len = usize::try_from(file.metadata().unwrap().len()).unwrap();
+                file.write_all_at(&vec![0; byte_len], 0).unwrap();
+                // Clocks of file systems are coarse.
+                file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+            }
+            taken += 1;
+            let made = alone.made.iter().find(|made| made.name == tensor.name()).unwrap();
+            assert!(tensor.bytes() == made.data, "{}", tensor.name());
+            Ok::<(), Error>(())
+        });
+        match ended {
+            Ok(_) => ends[0] += 1,
+            Err(error) => {
+                assert_eq!(error.path(), Some(&*path), "{error}");
+                assert!(error.to_string().contains("changed since it was opened"), "{error}");
+                ends[1] += 1;
+            }
+        }
+        alone.assert_nothing_is_left("a shard that is rewritten");
+    }
+    assert!(ends.iter().all(|times| *times > 0), "{ends:?}");
 }

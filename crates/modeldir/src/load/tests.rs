@@ -1,14 +1,18 @@
-//! A caller's function that panics, cancels or uses a pool, at each of its calls.
+//! A caller's function that panics, cancels, uses a pool or changes a file, at each of its calls.
 
+use std::fs::File;
+use std::io::{Seek, SeekFrom, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::SystemTime;
 
 use rayon::prelude::*;
 use tempfile::TempDir;
-use tensorfile::BufferMut;
+use tensorfile::{BufferMut, Selection};
 
-use super::{Cancel, LoadOptions, Memory, Meter, Progress, Run, job, memory};
-use crate::{Error, LoadPlan, LoadStats, ModelDir, Result};
+use super::{Cancel, LoadOptions, Memory, Meter, Progress, Run, job, memory, tensors};
+use crate::{Error, IndexedTensor, LoadPlan, LoadStats, ModelDir, Result};
 
 /// Requests of the plan.
 const REQUESTS: usize = 12;
@@ -125,4 +129,54 @@ fn a_function_that_uses_a_pool_meets_no_job_of_the_load() {
         assert_eq!(load(&plan, &told(threads, &tell)).unwrap().requests, REQUESTS);
     }
     assert!(calls.into_inner() > REQUESTS);
+}
+
+/// Writes other bytes over a shard, which stays as long as it was.
+fn rewrite(path: &Path) {
+    let mut file = File::options().write(true).open(path).unwrap();
+    let bytes = vec![9; 4096 * 2 * REQUESTS / 3];
+    let data_start = file.metadata().unwrap().len() - bytes.len() as u64;
+    file.seek(SeekFrom::Start(data_start)).unwrap();
+    file.write_all(&bytes).unwrap();
+    // Clocks of file systems are coarse.
+    file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+}
+
+#[test]
+fn a_shard_that_is_rewritten_at_any_call_gives_its_old_bytes_or_an_error() {
+    let rest = |tensor: IndexedTensor<'_>| {
+        Some(Selection::all().with_range(0, tensor.shape()[0] / 4..tensor.shape()[0]))
+    };
+    let (mut changed, mut loaded) = (0, 0);
+    for is_part in [false, true] {
+        for threads in [1, 4] {
+            for (shard, at) in (1..=3).flat_map(|shard| (1..REQUESTS).map(move |at| (shard, at))) {
+                let (dir, whole) = plan();
+                let plan = if is_part { whole.select(rest).unwrap() } else { whole };
+                let path = dir.path().join(modeldir_fixtures::shard_name(shard, 3));
+                let calls = AtomicUsize::new(0);
+                let tell = |_: Progress| {
+                    if calls.fetch_add(1, Ordering::Relaxed) + 1 == at {
+                        rewrite(&path);
+                    }
+                };
+                let mut run = Run::new(&plan, &told(threads, &tell));
+                run.meter = Meter::new(plan.bytes_read(), Some(&tell)).at_once();
+                let mut regions = memory::regions(&plan, Memory::default(), |_| Ok(())).unwrap();
+                match run.run_all(&plan, job::of_plan(&plan, &mut regions)) {
+                    Err(Error::File(tensorfile::Error::Changed { path: named, .. })) => {
+                        assert_eq!(named, path);
+                        changed += 1;
+                    }
+                    Err(error) => panic!("{error}"),
+                    Ok(_) => {
+                        let tensors = tensors(&plan, &memory::freeze(regions)).unwrap();
+                        assert!(tensors.iter().all(|t| t.bytes().iter().all(|byte| *byte == 1)));
+                        loaded += 1;
+                    }
+                }
+            }
+        }
+    }
+    assert!(changed > 0 && loaded > 0, "{changed} changed, {loaded} loaded");
 }
