@@ -2,12 +2,13 @@
 
 use std::fmt;
 use std::num::{NonZeroU64, NonZeroUsize};
-use std::panic::resume_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use tokio::runtime::Handle;
 use tokio::sync::mpsc;
-use tokio::task::{JoinError, spawn_blocking};
+use tokio::task::{JoinError, JoinHandle};
 
 use crate::load::{Cancel, Io, LoadOptions, MemoryCheck, Progress, StreamOptions};
 use crate::plan::LoadPlan;
@@ -62,7 +63,7 @@ impl LoadPlan {
     /// # Errors
     ///
     /// As [`load`](Self::load); [`Error::Cancelled`] also if the runtime is shut down before the
-    /// load begins.
+    /// load begins, [`Error::Threads`] if it cannot start a thread.
     ///
     /// # Panics
     ///
@@ -72,7 +73,7 @@ impl LoadPlan {
         let at_drop = CancelAtDrop(Cancel::child_of(options.cancel.as_ref()));
         let cancel = at_drop.0.clone();
         let load = move || plan.load(&options.borrowed(&cancel).load);
-        let loaded = spawn_blocking(load).await;
+        let loaded = start(load)?.await;
         drop(at_drop);
         loaded.unwrap_or_else(|error| Err(ended(error, Error::Cancelled { path: root })))
     }
@@ -88,10 +89,10 @@ impl LoadPlan {
     /// Panics outside of a tokio runtime.
     #[must_use]
     pub fn stream_async(&self, options: AsyncLoadOptions) -> TensorStream {
-        let (sender, tensors) = mpsc::channel(1);
+        let (sender, mut tensors) = mpsc::channel(1);
         let at_drop = CancelAtDrop(Cancel::child_of(options.cancel.as_ref()));
         let (plan, cancel) = (self.clone(), at_drop.0.clone());
-        let task = spawn_blocking(move || {
+        let task = start(move || {
             let options = options.borrowed(&cancel);
             let done = plan.stream(&options, |tensor| {
                 let cancelled = |_| Error::Cancelled { path: plan.index.root.clone() };
@@ -102,7 +103,11 @@ impl LoadPlan {
                 sender.blocking_send(Err(error)).ok();
             }
         });
-        TensorStream { root: self.index.root.clone(), tensors, task: Some(task), _at_drop: at_drop }
+        if task.is_err() {
+            tensors.close();
+        }
+        let root = self.index.root.clone();
+        TensorStream { root, tensors, task: Some(task), _at_drop: at_drop }
     }
 }
 
@@ -111,8 +116,8 @@ impl LoadPlan {
 pub struct TensorStream {
     root: PathBuf,
     tensors: mpsc::Receiver<Result<Tensor>>,
-    /// What reads, until its end has been seen.
-    task: Option<tokio::task::JoinHandle<()>>,
+    /// What reads, or why nothing does, until its end has been seen.
+    task: Option<Result<JoinHandle<()>>>,
     _at_drop: CancelAtDrop,
 }
 
@@ -124,7 +129,7 @@ impl TensorStream {
     /// # Errors
     ///
     /// As [`LoadPlan::stream`]; [`Error::Cancelled`] also if the runtime is shut down before the
-    /// stream begins.
+    /// stream begins, [`Error::Threads`] if it cannot start a thread.
     ///
     /// # Panics
     ///
@@ -132,12 +137,14 @@ impl TensorStream {
     pub async fn next(&mut self) -> Option<Result<Tensor>> {
         let next = self.tensors.recv().await;
         if next.is_none() {
-            if let Some(task) = &mut self.task {
-                let done = task.await;
-                self.task = None;
-                let cancelled = Error::Cancelled { path: self.root.clone() };
-                return done.err().map(|error| Err(ended(error, cancelled)));
-            }
+            let done = match self.task.as_mut()? {
+                Ok(task) => task
+                    .await
+                    .map_err(|error| ended(error, Error::Cancelled { path: self.root.clone() })),
+                Err(error) => Err(error.clone()),
+            };
+            self.task = None;
+            return done.err().map(Err);
         }
         next
     }
@@ -151,6 +158,17 @@ impl Drop for CancelAtDrop {
     fn drop(&mut self) {
         self.0.cancel();
     }
+}
+
+/// Runs what blocks on a thread that the runtime keeps for that.
+fn start<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<JoinHandle<T>> {
+    let runtime = Handle::current();
+    // Where the system starts no more threads, tokio panics, and may keep the work for later: what
+    // cancels it is dropped then.
+    catch_unwind(AssertUnwindSafe(|| runtime.spawn_blocking(work))).map_err(|panic| {
+        let message = panic.downcast_ref::<String>().map_or("the runtime panicked", String::as_str);
+        Error::Threads { threads: 1, message: message.into() }
+    })
 }
 
 /// What a task that did not finish means: a panic goes on, the end of the runtime is an error.
