@@ -1,0 +1,162 @@
+//! The ways of using a model, each giving the digests of what it read.
+#![expect(unsafe_code, reason = "mapping is one of the ways, and harming it is the purpose")]
+
+use std::thread;
+
+use modeldir::{AsyncLoadOptions, Cancel, Existing, LoadOptions, LoadPlan, MapOptions, ModelDir};
+use modeldir::{Error, Result, Topology};
+use modeldir::{OpenOptions, Partition, SaveOptions, Selection, StreamOptions, TensorStore};
+use serde_json::json;
+use tensorfile::TensorFile;
+
+use crate::args::Args;
+use crate::digests::Digests;
+use crate::talk::Talk;
+
+/// Uses the model in the way that the arguments name.
+pub(crate) fn run(args: &Args, talk: &Talk) -> Result<Digests> {
+    if args.way == "file" {
+        return file(args);
+    }
+    let options = OpenOptions { threads: args.threads, ..OpenOptions::default() };
+    let model = ModelDir::open_with(&args.path, &options)?;
+    step(args, talk, "opened");
+    let cancel = Cancel::default();
+    if !args.cancel {
+        return model_in(args, talk, &model, &cancel);
+    }
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            talk.wait();
+            cancel.cancel();
+            talk.say(&json!({"at": "cancelled"}));
+        });
+        model_in(args, talk, &model, &cancel)
+    })
+}
+
+/// Says that a step is reached, and waits there if that is asked for.
+fn step(args: &Args, talk: &Talk, at: &str) {
+    talk.say(&json!({"at": at}));
+    if args.steps {
+        talk.wait();
+    }
+}
+
+/// One file by itself: every tensor whole, and a part of each.
+fn file(args: &Args) -> Result<Digests> {
+    let file = TensorFile::open(&args.path)?;
+    let mut digests = Digests::default();
+    for name in file.names() {
+        digests.add(&file.read(name)?);
+        let last = file.info(name)?.shape().len().saturating_sub(1);
+        let half = file.info(name)?.shape().last().map_or(0, |len| len / 2);
+        let part = file.read_selection(name, &Selection::all().with_range(last, 0..half))?;
+        let name = format!("{name}[..{half}]");
+        digests.add_parts(&name, part.dtype(), part.shape(), part.bytes());
+    }
+    Ok(digests)
+}
+
+fn model_in(args: &Args, talk: &Talk, model: &ModelDir, cancel: &Cancel) -> Result<Digests> {
+    let load = LoadOptions {
+        threads: args.threads,
+        io: args.io,
+        cancel: Some(cancel),
+        ..LoadOptions::default()
+    };
+    let plan = model.plan();
+    let mut digests = Digests::of(model);
+    match args.way.as_str() {
+        "open" => {
+            for tensor in model.tensors() {
+                digests.add_parts(tensor.name(), tensor.dtype(), tensor.shape(), &[]);
+            }
+        }
+        "load" => add(&mut digests, &plan.load(&load)?),
+        "rank" => add(&mut digests, &of_rank(model)?.load(&load)?),
+        "stream" => {
+            let max_bytes_in_flight = args.max_bytes_in_flight;
+            let options = StreamOptions { load, max_bytes_in_flight };
+            plan.stream(&options, |tensor| {
+                digests.add(&tensor);
+                Ok::<_, Error>(())
+            })?;
+        }
+        "async" | "stream_async" => asynchronous(args, &plan, cancel, &mut digests)?,
+        "map" | "populate" => {
+            let populate = args.way == "populate";
+            let options = MapOptions { populate, threads: args.threads };
+            // SAFETY: whoever harms the files of a mapping means to end this process.
+            let store = unsafe { plan.map_with(&options) }?;
+            step(args, talk, "mapped");
+            add(&mut digests, &store);
+        }
+        "load_into" => into_places(&plan, &load, &mut digests)?,
+        "save" => {
+            let store = plan.load(&load)?;
+            step(args, talk, "loaded");
+            let (max_shard_size, existing) = (150_000, Existing::Replace);
+            let options = SaveOptions { max_shard_size, existing, ..SaveOptions::default() };
+            store.save(&args.to, &options)?;
+            add(&mut digests, &store);
+        }
+        way => {
+            let wrong = format!("unknown way {way:?}");
+            talk.say(&json!({"at": "usage", "wrong": wrong}));
+        }
+    }
+    Ok(digests)
+}
+
+fn add(digests: &mut Digests, store: &TensorStore) {
+    for (_, tensor) in store.iter() {
+        digests.add(tensor);
+    }
+}
+
+/// What the first of two ranks takes.
+fn of_rank(model: &ModelDir) -> Result<LoadPlan> {
+    let rules = Partition::for_config(model.config()?)?;
+    model.plan_for(&rules, &Topology::tensor_parallel(0, 2)?)
+}
+
+fn asynchronous(
+    args: &Args,
+    plan: &LoadPlan,
+    cancel: &Cancel,
+    digests: &mut Digests,
+) -> Result<()> {
+    let no_runtime =
+        |error: std::io::Error| Error::Threads { threads: 1, message: error.to_string().into() };
+    let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(no_runtime)?;
+    let options = AsyncLoadOptions {
+        threads: args.threads,
+        io: args.io,
+        cancel: Some(cancel.clone()),
+        max_bytes_in_flight: args.max_bytes_in_flight,
+        ..AsyncLoadOptions::default()
+    };
+    runtime.block_on(async {
+        if args.way == "async" {
+            add(digests, &plan.load_async(options).await?);
+            return Ok(());
+        }
+        let mut tensors = plan.stream_async(options);
+        while let Some(tensor) = tensors.next().await {
+            digests.add(&tensor?);
+        }
+        Ok(())
+    })
+}
+
+fn into_places(plan: &LoadPlan, load: &LoadOptions<'_>, digests: &mut Digests) -> Result<()> {
+    let tensors: Vec<_> = plan.tensors().collect();
+    let mut places: Vec<_> = tensors.iter().map(|tensor| vec![0; tensor.byte_len()]).collect();
+    let names = tensors.iter().map(|tensor| tensor.name());
+    plan.load_into(names.zip(places.iter_mut().map(Vec::as_mut_slice)), load)?;
+    for (tensor, place) in tensors.iter().zip(&places) {
+        digests.add_parts(tensor.name(), tensor.dtype(), tensor.shape(), place);
+    }
+    Ok(())
+}
