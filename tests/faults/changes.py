@@ -86,10 +86,9 @@ def run(tally, work, pool):
     for number, way in enumerate([OPEN, FILE, *LOADS, *MAPS]):
         case = Case(way, work / f"way-{number}")
         expected, counts = case.unharmed()
-        for call, count in counts.items():
-            for n in range(1, count + 1):
-                for change in OF_MAPS if way in MAPS else CHANGES:
-                    jobs.append(pool.submit(case.harm, tally, kind, call, n, change, expected))
+        for call in counts:
+            for change in OF_MAPS if way in MAPS else CHANGES:
+                jobs.append(pool.submit(case.harm_each, tally, kind, call, change, expected))
         if way.name == "populate":
             jobs.append(pool.submit(case.harm, tally, kind, "mmap", 1, truncate, expected))
     jobs.append(pool.submit(mapped, tally, work / "mapped"))
@@ -116,8 +115,17 @@ class Case:
             raise RuntimeError(f"{self.way.label}, unharmed: {outcome}")
         return expected, calls_in(log.read_text())
 
+    def harm_each(self, tally, kind, call, change, expected):
+        """Harms the use after the first such call about the shard, the second, and so on."""
+        n = 1
+        while self.harm(tally, kind, call, n, change, expected):
+            n += 1
+
     def harm(self, tally, kind, call, n, change, expected):
-        """Stops the use after the nth call about the shard, changes it, and lets the use go on."""
+        """Stops the use after the nth call about the shard, changes it, and lets the use go on.
+
+        Returns whether a thread made so many such calls.
+        """
         name = f"{call}-{n}-{change.__name__}"
         model, log = models.copy_llama(self.work / name), self.work / f"log-{name}"
         shard = model / SHARD
@@ -135,13 +143,15 @@ class Case:
                 outcome = probe.outcome()
         what = f"{self.way.label}, {change.__name__} after {call} {n}"
         if not changed:
-            return tally.count(kind, what, "it did not stop", 0)
+            if n == 1:
+                tally.count(kind, what, "it did not stop", 0)
+            return False
         after = {}
         if not opened and change in (rewrite, rewrite_secretly, replace):
             whole, halves = models.read_file(shard)
             after = {**whole, **(halves if self.way is FILE else {})}
-        wrong = judge(outcome, expected, after)
-        return tally.count(kind, what, wrong)
+        tally.count(kind, what, judge(outcome, expected, after))
+        return True
 
 
 def stops(probe, log):

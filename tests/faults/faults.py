@@ -16,10 +16,18 @@ import sys
 import changes
 import inject
 import limits
+import remote
+import short
 from probe import Probe
 from tally import Tally
 
-KINDS = {"inject": inject, "changes": changes, "limits": limits}
+KINDS = {
+    "inject": inject,
+    "short": short,
+    "changes": changes,
+    "limits": limits,
+    "remote": remote,
+}
 
 
 def main(program, work, *kinds):

@@ -13,7 +13,7 @@ import tempfile
 import models
 from probe import Probe, use
 from tally import EXCEPTED, is_beyond
-from ways import LOADS, MAPS, OPEN, Way
+from ways import LOADS, MAPS, OPEN, Way, right
 
 MIB = 1 << 20
 NOBODY = 65534
@@ -56,23 +56,22 @@ def files(tally, work, pool):
     many = models.write_sharded(work / "many", 256, 5000)
     expected = models.read_model(many)
     few = models.copy_llama(work / "few")
+    right_of_few = {way.name: right(way, few, use(way.name, few)) for way in READS}
 
     def with_32(way, threads):
         options = {**way.options, "threads": threads}
         outcome = limited(way.name, many, resource.RLIMIT_NOFILE, 32, **options)
-        right = None if way.name == "open" else expected
-        wrong = judge(outcome, [], right)
+        wrong = judge(outcome, [], None if way.name == "open" else expected)
         tally.count(kind, f"{way.label}, {threads} threads, 256 shards, 32 files", wrong)
 
     def ladder(way):
         for more in range(12):
-            most = len(list(pathlib.Path("/proc/self/fd").iterdir()))
             with Probe(way.name, few, **way.options) as probe:
                 most = len(probe.before[0]) + more
                 resource.prlimit(probe.pid, resource.RLIMIT_NOFILE, (most, most))
                 probe.go()
                 outcome = probe.outcome()
-            wrong = judge(outcome, [few.name, ".safetensors"])
+            wrong = judge(outcome, [few.name, ".safetensors"], right_of_few[way.name])
             tally.count(kind, f"{way.label}, {more} files", wrong)
 
     # No rules for ranks fit these names.
@@ -250,7 +249,8 @@ def permissions(tally, work, pool):
             with Probe(way.name, model, program=program, popen=user, **way.options) as probe:
                 probe.go()
                 outcome = probe.outcome()
-            tally.count(kind, f"{way.label}, files of another user", judge(outcome, []))
+            wrong = judge(outcome, [], right(way, model, use(way.name, model)))
+            tally.count(kind, f"{way.label}, files of another user", wrong)
     return None
 
 

@@ -7,7 +7,8 @@ import pathlib
 import random
 import shutil
 
-SHIPPED = pathlib.Path(__file__).parents[2] / "fixtures/models/llama"
+HERE = pathlib.Path(__file__).parent
+SHIPPED = HERE.parents[1] / "fixtures/models/llama"
 INDEX = "model.safetensors.index.json"
 BITS = {"BF16": 16, "U8": 8, "F32": 32}
 

@@ -5,9 +5,10 @@ import threading
 
 # A verdict: for want of memory the process was ended by what is beyond the library.
 EXCEPTED = "excepted"
-# Where a new thread gets no memory for its signal stack, the standard library ends the process.
-NO_SIGNAL_STACK = "std/src/sys/pal/unix/stack_overflow.rs"
-# It does so too for every allocation that cannot be told to fail; those of the library are short.
+# Where a new thread gets no memory for what the standard library or the C library keeps of it, they
+# end the process.
+OF_THREADS = re.compile(r"std/src/sys/pal/unix/stack_overflow.rs|Fatal glibc error: .*memory")
+# So does the standard library for every allocation that cannot be told to fail; those of the library are short.
 NO_BYTES = re.compile(r"memory allocation of (\d+) bytes failed")
 SHORT = 64 << 10
 
@@ -17,7 +18,7 @@ def is_beyond(outcome):
     if outcome.kind != "died" or outcome.signal != 6:
         return False
     lens = [int(len) for len in NO_BYTES.findall(outcome.text)]
-    return NO_SIGNAL_STACK in outcome.text or (lens and max(lens) < SHORT)
+    return bool(OF_THREADS.search(outcome.text) or lens and max(lens) < SHORT)
 
 
 class Tally:
