@@ -124,19 +124,20 @@ class Case:
     def harm(self, tally, kind, call, n, change, expected):
         """Stops the use after the nth call about the shard, changes it, and lets the use go on.
 
-        Returns whether a thread made so many such calls.
+        Returns whether there were so many such calls.
         """
         name = f"{call}-{n}-{change.__name__}"
         model, log = models.copy_llama(self.work / name), self.work / f"log-{name}"
         shard = model / SHARD
-        inject = f"inject={call}:signal=SIGSTOP:when={n}"
+        # Every such call stops the use, whichever thread makes it: strace counts by thread.
+        inject = f"inject={call}:signal=SIGSTOP"
         with self.way.start(model) as probe:
             arguments = ["-P", str(shard), "-e", f"trace={call}", "-e", inject]
             with Strace(probe, log, arguments):
                 self.way.go(probe)
                 changed = False
-                for _ in stops(probe, log):
-                    if not changed:
+                for stop in stops(probe, log):
+                    if stop == n:
                         change(shard)
                         opened, changed = self.way.since == "opened", True
                     os.kill(probe.pid, signal.SIGCONT)
@@ -155,13 +156,14 @@ class Case:
 
 
 def stops(probe, log):
-    """Gives each stop of a process, until it has something to say or has ended."""
-    seen, until = 0, time.monotonic() + PATIENCE
+    """Numbers each stop of a process, until it has something to say or has ended."""
+    seen, number, until = 0, 0, time.monotonic() + PATIENCE
     while time.monotonic() < until and not probe.has_ended():
         stops = log.read_text(errors="replace").count(STOPPED) if log.exists() else 0
         if stops > seen:
-            seen = stops
-            yield seen
+            # Each thread says that it stopped: several lines are one stop.
+            seen, number = stops, number + 1
+            yield number
         time.sleep(0.0005)
 
 
