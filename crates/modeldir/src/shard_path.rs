@@ -6,6 +6,9 @@ use std::borrow::Cow;
 /// The ending of every shard's name.
 pub(crate) const EXTENSION: &str = ".safetensors";
 
+/// The longest text that may be a path, in bytes: as long as a path may be on Linux.
+const MAX_BYTES: usize = 4096;
+
 /// Returns the path of a shard with `/` between its parts and no `.` part, judged by its text only.
 ///
 /// Where the file system says otherwise it does not matter: a link may lead anywhere, as the
@@ -36,6 +39,9 @@ pub(crate) fn normalise(value: &str) -> Result<Cow<'_, str>, &'static str> {
 pub(crate) fn relative(value: &str) -> Result<Cow<'_, str>, &'static str> {
     if value.is_empty() {
         return Err("it is empty");
+    }
+    if value.len() > MAX_BYTES {
+        return Err("it is longer than the 4,096 bytes that a path may have");
     }
     if value.chars().any(char::is_control) {
         return Err("it holds a NUL or another control character");
@@ -125,5 +131,13 @@ mod tests {
             let refused = normalise(value).expect_err(value);
             assert!(refused.contains(reason), "{value:?}: {refused}");
         }
+    }
+
+    #[test]
+    fn a_path_is_no_longer_than_systems_have_it() {
+        let of_len = |len: usize| format!("{}.safetensors", "x".repeat(len - 12));
+        assert!(normalise(&of_len(4096)).is_ok());
+        let refused = normalise(&of_len(4097)).unwrap_err();
+        assert!(refused.contains("longer"), "{refused}");
     }
 }

@@ -2,7 +2,11 @@
 
 use serde_json::Value;
 
-/// The names of the form `STEM.1.2.3.json` in a JSON list, those of the highest version first.
+/// Versions that are looked for. Real lists have one or two, and each is a file to be asked for.
+const MAX_VERSIONS: usize = 32;
+
+/// The names of the form `STEM.1.2.3.json` in a JSON list, those of the highest version first, each
+/// once and at most 32.
 ///
 /// Names of any other form are left out, so that none can lead out of the directory.
 pub(crate) fn newest_first<'a>(list: Option<&'a Value>, stem: &str) -> Vec<&'a str> {
@@ -10,7 +14,8 @@ pub(crate) fn newest_first<'a>(list: Option<&'a Value>, stem: &str) -> Vec<&'a s
     let mut versions: Vec<_> =
         names.filter_map(|name| Some((version(name, stem)?, name))).collect();
     versions.sort();
-    versions.into_iter().rev().map(|(_, name)| name).collect()
+    versions.dedup();
+    versions.into_iter().rev().take(MAX_VERSIONS).map(|(_, name)| name).collect()
 }
 
 /// The version in a name of the form `STEM.1.2.3.json`.
@@ -24,7 +29,16 @@ pub(crate) fn version(name: &str, stem: &str) -> Option<Vec<u32>> {
 mod tests {
     use serde_json::json;
 
-    use super::newest_first;
+    use super::{MAX_VERSIONS, newest_first};
+
+    #[test]
+    fn of_a_long_list_the_newest_are_looked_for_and_each_once() {
+        let names: Vec<_> = (0..100_000).map(|i| format!("config.{}.json", i / 2)).collect();
+        let list = json!(names);
+        let newest = newest_first(Some(&list), "config");
+        assert_eq!((newest.len(), newest[0]), (MAX_VERSIONS, "config.49999.json"));
+        assert!(newest.is_sorted_by(|a, b| a > b), "{newest:?}");
+    }
 
     #[test]
     fn versions_sort_by_number_and_other_names_are_left_out() {

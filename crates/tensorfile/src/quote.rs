@@ -45,7 +45,15 @@ pub fn shortened(text: &str) -> Box<str> {
     }
 }
 
-/// Displays a path without quotes: control and format characters are escaped, direction marks too.
+/// Characters of a path that are shown, once escaped, before its middle is left out: the ends tell
+/// most of it.
+const MAX_PATH_CHARS: usize = 1024;
+
+/// Characters of a longer path that are shown of its end; the others are of its beginning.
+const PATH_END_CHARS: usize = 384;
+
+/// Displays a path without quotes: control and format characters are escaped, direction marks too,
+/// bytes that are no text become U+FFFD, and beyond 1,024 characters the middle is left out.
 ///
 /// ```
 /// use std::path::Path;
@@ -58,15 +66,39 @@ pub struct PathText<'a>(pub &'a Path);
 
 impl fmt::Display for PathText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for c in self.0.to_string_lossy().chars() {
-            if c.is_control() || is_format(c) {
-                write!(f, "{}", c.escape_default())?;
-            } else {
-                fmt::Write::write_char(f, c)?;
-            }
+        let text = self.0.to_string_lossy();
+        let shown: usize = text.chars().map(shown_len).sum();
+        if shown <= MAX_PATH_CHARS {
+            return text.chars().try_for_each(|c| write_shown(f, c));
         }
-        Ok(())
+        let (head, tail) = (MAX_PATH_CHARS - PATH_END_CHARS, PATH_END_CHARS);
+        text.chars().take(within(text.chars(), head)).try_for_each(|c| write_shown(f, c))?;
+        f.write_str("…")?;
+        let skipped = text.chars().count() - within(text.chars().rev(), tail);
+        text.chars().skip(skipped).try_for_each(|c| write_shown(f, c))
     }
+}
+
+/// How many of these characters take at most so many once they are escaped.
+fn within(chars: impl Iterator<Item = char>, max: usize) -> usize {
+    let mut shown = 0;
+    let fits = |c: &char| {
+        shown += shown_len(*c);
+        shown <= max
+    };
+    chars.take_while(fits).count()
+}
+
+/// Characters that a character takes once it is escaped, if it has to be.
+fn shown_len(c: char) -> usize {
+    if c.is_control() || is_format(c) { c.escape_default().len() } else { 1 }
+}
+
+fn write_shown(f: &mut fmt::Formatter<'_>, c: char) -> fmt::Result {
+    if c.is_control() || is_format(c) {
+        return write!(f, "{}", c.escape_default());
+    }
+    fmt::Write::write_char(f, c)
 }
 
 /// Whether a character changes how its neighbours are shown, or is not shown itself: the format
@@ -98,7 +130,7 @@ const fn is_format(c: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{PathText, Quoted};
+    use super::{MAX_PATH_CHARS, PathText, Quoted, shortened};
     use std::path::Path;
 
     #[test]
@@ -129,6 +161,35 @@ mod tests {
         for text in ["e\u{301}", "हिन्दी", "עברית", "العربية", "👍🏽"] {
             assert_eq!(PathText(Path::new(text)).to_string(), text);
         }
+    }
+
+    #[test]
+    fn long_paths_keep_both_ends() {
+        for (c, escaped) in [("é", "é"), ("\u{202e}", "\\u{202e}")] {
+            let whole = c.repeat(MAX_PATH_CHARS / escaped.chars().count());
+            let shown = PathText(Path::new(&whole)).to_string();
+            assert_eq!(shown, whole.replace(c, escaped));
+            let shown = PathText(Path::new(&format!("a/{}/b", c.repeat(100_000)))).to_string();
+            assert!(shown.starts_with("a/") && shown.ends_with("/b") && shown.contains('…'));
+            let chars = shown.chars().count();
+            assert!((1000..=MAX_PATH_CHARS + 1).contains(&chars), "{chars}");
+        }
+    }
+
+    #[test]
+    fn errors_keep_the_beginning_of_long_texts() {
+        assert_eq!(*shortened(&"é".repeat(256)), "é".repeat(256));
+        assert_eq!(*shortened(&"é".repeat(257)), "é".repeat(256) + "…");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn bytes_that_are_no_text_are_replaced() {
+        use std::os::unix::ffi::OsStrExt;
+        // A surrogate as UTF-8 would have it, and a byte that starts nothing.
+        let name = std::ffi::OsStr::from_bytes(b"a\xed\xa0\x80\xff");
+        let shown = PathText(Path::new(name)).to_string();
+        assert!(shown.starts_with('a') && shown[1..].chars().all(|c| c == '\u{fffd}'), "{shown}");
     }
 
     #[test]

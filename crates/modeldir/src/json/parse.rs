@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Map, Value};
-use tensorfile::Lookalike;
+use tensorfile::{Lookalike, shortened};
 
 use super::duplicates::duplicate_keys;
 use super::non_finite::{original_offset, rewrite};
@@ -93,7 +93,7 @@ pub(crate) fn syntax_error(
             let message = error.to_string();
             // serde_json ends its messages with the position in the text that it was given.
             let message = message.rsplit_once(" at line ").map_or(&*message, |(what, _)| what);
-            Error::Json { path, line, column, message: message.into() }
+            Error::Json { path, line, column, message: shortened(message) }
         }
     }
 }

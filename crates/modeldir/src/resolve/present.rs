@@ -1,5 +1,6 @@
 //! Which weights a folder holds already, for whoever is to write some into it.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::listing::{Listing, Role};
@@ -24,7 +25,7 @@ pub(crate) fn present(folder: &Path, family: Family) -> Result<Present> {
     let index = format!("{single}.index.json");
     let sets = NumberedSet::find(&listing);
     let numbered = sets.iter().filter(|set| set.is_of(family.stem(), None));
-    let numbered: Vec<PathBuf> = numbered.flat_map(NumberedSet::paths).collect();
+    let numbered: HashSet<PathBuf> = numbered.flat_map(NumberedSet::paths).collect();
     let mut present = Present::default();
     for entry in &listing.entries {
         let name = PathBuf::from(&entry.name);
