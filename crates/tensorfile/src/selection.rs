@@ -275,6 +275,12 @@ mod tests {
     }
 
     #[test]
+    fn only_a_selection_without_ranges_is_known_to_be_all() {
+        assert!(Selection::all().is_all());
+        assert!(!Selection::all().with_range(0, 0..4).is_all());
+    }
+
+    #[test]
     fn literal_cases_lower_to_literal_runs() {
         let all = Selection::all;
         type Case = (Selection, &'static [usize], &'static [usize], &'static [Range<usize>]);
