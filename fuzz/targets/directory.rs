@@ -1,5 +1,5 @@
-#![no_main]
 //! Gives libFuzzer's bytes to `modeldir_properties::directory`.
+#![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     if let Err(wrong) = modeldir_properties::directory(data) {

@@ -51,8 +51,8 @@ impl LoadPlan {
     ///
     /// [`Error::File`](crate::Error::File) if a shard cannot be mapped
     /// ([`NotMapped`](tensorfile::Error::NotMapped): [`load`](Self::load) needs no mapping) or has
-    /// changed since the model was opened, [`Error::ScatteredMap`] for a part of a tensor that is not contiguous in
-    /// its file.
+    /// changed since the model was opened, [`Error::ScatteredMap`] for a part of a tensor that is
+    /// not contiguous in its file.
     pub unsafe fn map(&self) -> Result<TensorStore> {
         // SAFETY: our caller vouches for the same.
         unsafe { self.map_with(&MapOptions::default()) }
