@@ -52,6 +52,7 @@ mod byte_runs;
 mod dtype;
 mod element;
 mod float8;
+mod float_cast;
 mod gather;
 mod mapping;
 mod selection;
@@ -76,6 +77,7 @@ pub use dtype::Dtype;
 pub use element::Element;
 pub use error::{Error, FileFact, FileKind, Lookalike, Result};
 pub use file::TensorFile;
+pub use float_cast::{Float, FloatCast};
 pub use header::{Header, HeaderOptions, TensorInfo, TrailingBytes};
 pub use lookalike::LfsPointer;
 #[doc(hidden)] // Of no use but to keep errors short: it is here for `modeldir`.
