@@ -19,6 +19,8 @@ mod hub;
 mod loading;
 // How bytes come: cached or not, past the cache or through it, into whose memory.
 mod reading;
+// Tensors that become another float type as they are read.
+mod casting;
 // Streams of tensors in bounded memory.
 mod streaming;
 // Loading from async code.

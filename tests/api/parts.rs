@@ -8,6 +8,8 @@ use modeldir_fixtures::{ShardedModel, Tensor, random_bytes};
 use proptest::prelude::*;
 use tensorfile::TensorFile;
 
+use crate::casting::{FLOATS, converted};
+
 /// A model of matrices, narrow, wide and wider than a block of rows.
 fn matrices() -> tempfile::TempDir {
     let dir = tempfile::tempdir().expect("a folder");
@@ -70,6 +72,15 @@ proptest! {
             let read = file.read_selection(name, &selection).expect("a part that fits");
             prop_assert_eq!(loaded.shape(), read.shape());
             prop_assert_eq!(loaded.bytes(), read.bytes(), "{}", name);
+        }
+        for to in FLOATS {
+            let cast = plan.cast(to).load(&LoadOptions::default()).expect("a readable model");
+            for (name, loaded) in store.iter() {
+                let found = cast.get(name).expect("planned");
+                let expected = converted(loaded.dtype(), loaded.bytes(), to);
+                prop_assert_eq!((found.dtype(), found.bytes()), (expected.0, &expected.1[..]));
+                prop_assert_eq!(found.shape(), loaded.shape());
+            }
         }
         prop_assert_eq!(plan.bytes_selected(), store.byte_len());
         prop_assert_eq!(store.stats().bytes_read, plan.bytes_read());

@@ -56,7 +56,7 @@ fn on_disk() -> (TempDir, Vec<Made>) {
 }
 
 /// Makes the page cache forget a model, where it can.
-fn forget(model: &ModelDir) {
+pub(crate) fn forget(model: &ModelDir) {
     for shard in model.shards() {
         let file = File::open(model.path().join(shard.path())).unwrap();
         fsync(&file).unwrap();

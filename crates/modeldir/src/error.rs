@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use tensorfile::{Lookalike, PathText, Quoted};
+use tensorfile::{FloatCast, Lookalike, PathText, Quoted};
 
 use crate::launch::Launcher;
 use crate::load::MemoryLimit;
@@ -238,6 +238,15 @@ pub enum Error {
         Quoted(tensor)
     )]
     ScatteredMap { path: PathBuf, tensor: Box<str>, runs: usize },
+    /// A mapped tensor is what its file holds, and this one was to be converted.
+    #[error(
+        "{}: tensor {}: planned as {}, and mapped tensors stay {} (load converts them)",
+        PathText(path),
+        Quoted(tensor),
+        cast.to().dtype(),
+        cast.from().dtype()
+    )]
+    CastMap { path: PathBuf, tensor: Box<str>, cast: FloatCast },
 
     /// Loading was ended by [`LoadOptions::cancel`](crate::LoadOptions::cancel).
     #[error("{}: loading was cancelled", PathText(path))]
@@ -414,6 +423,7 @@ impl Error {
             | Self::MetadataKey { path, .. }
             | Self::HeaderTooLarge { path, .. }
             | Self::ScatteredMap { path, .. }
+            | Self::CastMap { path, .. }
             | Self::Cancelled { path }
             | Self::Destination { path, .. }
             | Self::TensorTooLarge { path, .. }
@@ -434,6 +444,7 @@ impl Error {
             | Self::TensorNotFound { tensor, .. }
             | Self::NotPlanned { tensor, .. }
             | Self::ScatteredMap { tensor, .. }
+            | Self::CastMap { tensor, .. }
             | Self::Destination { tensor, .. }
             | Self::TensorTooLarge { tensor, .. }
             | Self::Cut { tensor, .. }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use tensorfile::{ByteRuns, Rows};
+use tensorfile::{ByteRuns, FloatCast, Rows};
 
 use crate::index::IndexedTensor;
 use crate::request::{MAX_REQUEST_BYTES, Request, RowCut};
@@ -19,7 +19,7 @@ const LINE: u64 = 64;
 
 /// Longest block of rows of which parts are copied: nearly as good for a disk as a longest read, and
 /// each worker has memory for one.
-const MAX_BLOCK_BYTES: u64 = 4 << 20;
+pub(crate) const MAX_BLOCK_BYTES: u64 = 4 << 20;
 
 /// Bytes between two runs that are read along. A read of its own costs about as much as copying
 /// this many bytes, and a page of the cache or the disk is 4 KiB in any case.
@@ -43,17 +43,19 @@ impl ShardLayout {
         Self { shard, requests, memory_len: 0 }
     }
 
-    /// Places what is wanted of a tensor that starts after all earlier ones in the file; returns its
-    /// memory range.
+    /// Places what is wanted of a tensor that starts after all earlier ones in the file, converted
+    /// if it is to be; returns its memory range.
     pub(crate) fn place_part(
         &mut self,
         tensor: IndexedTensor<'_>,
         runs: Option<&ByteRuns>,
+        cast: Option<FloatCast>,
     ) -> Range<u64> {
-        let (file_range, align) = (tensor.file_range(), tensor.dtype().align() as u64);
+        let dtype = cast.map_or(tensor.dtype(), |cast| cast.to().dtype());
+        let (file_range, align) = (tensor.file_range(), dtype.align() as u64);
         match runs {
-            None => self.place(file_range, align),
-            Some(runs) => self.place_runs(file_range.start, runs, align),
+            None => self.place(file_range, align, cast),
+            Some(runs) => self.place_runs(file_range.start, runs, align, cast),
         }
     }
 
@@ -62,25 +64,33 @@ impl ShardLayout {
     /// A part directly follows its neighbour where file and alignment allow it, so that one read
     /// serves both. Tensors are packed without padding in the file; one that would be misaligned
     /// in memory is moved to an aligned place and gets a read of its own, and so is a long one that
-    /// a direct read could not bring straight to its place.
-    pub(crate) fn place(&mut self, file_range: Range<u64>, align: u64) -> Range<u64> {
+    /// a direct read could not bring straight to its place. What is converted comes by way of the
+    /// worker's memory in any case.
+    pub(crate) fn place(
+        &mut self,
+        file_range: Range<u64>,
+        align: u64,
+        cast: Option<FloatCast>,
+    ) -> Range<u64> {
         let byte_len = file_range.end.saturating_sub(file_range.start);
         let follows = |last: &Request| {
             last.shard == self.shard
                 && last.rows.is_none()
+                && last.cast == cast
                 && last.file_range.end == file_range.start
         };
         let follows = self.requests.last().is_some_and(follows);
         let is_congruent = self.memory_len % PAGE == file_range.start % PAGE;
-        let suits = self.memory_len % align.max(1) == 0 && (is_congruent || byte_len < LONG);
-        let start = if follows && suits {
-            self.memory_len
-        } else {
-            self.new_start(file_range.start, byte_len, align.max(1))
+        let suits_reads = cast.is_some() || is_congruent || byte_len < LONG;
+        let suits = self.memory_len % align.max(1) == 0 && suits_reads;
+        let start = match cast {
+            _ if follows && suits => self.memory_len,
+            None => self.new_start(file_range.start, byte_len, align.max(1)),
+            Some(_) => self.memory_len.next_multiple_of(LINE),
         };
-        let end = start.saturating_add(byte_len);
+        let end = start.saturating_add(cast.map_or(byte_len, |cast| cast.byte_len(byte_len)));
         if byte_len > 0 {
-            self.push(file_range, start);
+            self.push(file_range, start, cast);
             self.memory_len = end;
         }
         start..end
@@ -97,14 +107,15 @@ impl ShardLayout {
         file_start: u64,
         runs: &ByteRuns,
         align: u64,
+        cast: Option<FloatCast>,
     ) -> Range<u64> {
         if runs.num_runs() == 1 {
-            return self.place(in_file(file_start, &runs.span()), align);
+            return self.place(in_file(file_start, &runs.span()), align, cast);
         }
         let start = self.memory_len.next_multiple_of(LINE);
         let mut memory_offset = start;
         for rows in runs.rows() {
-            self.push_rows(file_start, &rows, &mut memory_offset);
+            self.push_rows(file_start, &rows, cast, &mut memory_offset);
         }
         if memory_offset > start {
             self.memory_len = memory_offset;
@@ -113,7 +124,13 @@ impl ShardLayout {
     }
 
     /// Adds requests for evenly spaced rows of a tensor that starts at `file_start`.
-    fn push_rows(&mut self, file_start: u64, rows: &Rows, memory_offset: &mut u64) {
+    fn push_rows(
+        &mut self,
+        file_start: u64,
+        rows: &Rows,
+        cast: Option<FloatCast>,
+        memory_offset: &mut u64,
+    ) {
         let first = rows.runs.iter().map(|run| run.start).min().unwrap_or(0);
         let start = file_start + first as u64;
         let all = all_rows(rows, first);
@@ -125,16 +142,19 @@ impl ShardLayout {
             let row_start = start + all.stride.saturating_mul(row);
             if count == 1 {
                 for run in &all.runs {
-                    self.push(row_start + run.start..row_start + run.end, *memory_offset);
-                    *memory_offset += run.end - run.start;
+                    self.push(row_start + run.start..row_start + run.end, *memory_offset, cast);
+                    let len = run.end - run.start;
+                    *memory_offset += cast.map_or(len, |cast| cast.byte_len(len));
                 }
             } else {
                 let rest = || Arc::new(RowCut { count, ..all.clone() });
                 let cut = if count == longest { Arc::clone(&full) } else { rest() };
                 let file_range = row_start..row_start.saturating_add(cut.byte_len());
-                let next = memory_offset.saturating_add(cut.memory_len());
-                let (shard, memory_offset) = (self.shard, std::mem::replace(memory_offset, next));
-                self.requests.push(Request { shard, file_range, memory_offset, rows: Some(cut) });
+                let (shard, start) = (self.shard, *memory_offset);
+                let rows = Some(cut);
+                let request = Request { shard, file_range, memory_offset: start, rows, cast };
+                *memory_offset = start.saturating_add(request.memory_len());
+                self.requests.push(request);
             }
             row += count;
         }
@@ -158,26 +178,37 @@ impl ShardLayout {
     }
 
     /// Adds reads for a part: the last one grows up to the longest read, the rest is cut at
-    /// multiples of it in the file.
-    fn push(&mut self, file_range: Range<u64>, memory_offset: u64) {
+    /// multiples of it in the file, or before them where that would cut an element to convert.
+    fn push(&mut self, file_range: Range<u64>, memory_offset: u64, cast: Option<FloatCast>) {
         let (mut at, mut memory_offset) = (file_range.start, memory_offset);
+        let element_len = element_len(cast);
         while at < file_range.end {
-            let boundary = (at / MAX_REQUEST_BYTES + 1).saturating_mul(MAX_REQUEST_BYTES);
-            let end = boundary.min(file_range.end);
-            let shard = self.shard;
+            let end = piece_end(at, MAX_REQUEST_BYTES, element_len).min(file_range.end);
+            let (shard, rows) = (self.shard, None);
+            let next = Request { shard, file_range: at..end, memory_offset, rows, cast };
+            memory_offset = memory_offset.saturating_add(next.memory_len());
+            let starts_piece = (at + element_len - 1) % MAX_REQUEST_BYTES < element_len;
             match self.requests.last_mut() {
-                Some(last) if last.grows_from(shard, at, memory_offset) => {
+                Some(last) if !starts_piece && last.is_followed_by(&next) => {
                     last.file_range.end = end;
                 }
-                _ => {
-                    let (file_range, rows) = (at..end, None);
-                    self.requests.push(Request { shard, file_range, memory_offset, rows });
-                }
+                _ => self.requests.push(next),
             }
-            memory_offset = memory_offset.saturating_add(end - at);
             at = end;
         }
     }
+}
+
+/// What may not be cut: an element that is converted, or a byte.
+pub(crate) fn element_len(cast: Option<FloatCast>) -> u64 {
+    cast.map_or(1, |cast| cast.from().byte_len() as u64)
+}
+
+/// Where a piece that starts at `at` ends: at the next multiple of `longest` in the file, or by less
+/// than an element before it, so that no element is cut.
+pub(crate) fn piece_end(at: u64, longest: u64, element_len: u64) -> u64 {
+    let boundary = ((at + element_len - 1) / longest + 1).saturating_mul(longest);
+    boundary - (boundary - at) % element_len
 }
 
 /// Where bytes of a tensor lie in the file in which it starts at `file_start`.
@@ -205,7 +236,7 @@ mod tests {
     use std::ops::Range;
     use std::sync::Arc;
 
-    use tensorfile::{Header, HeaderOptions, Selection};
+    use tensorfile::{Dtype, Float, FloatCast, Header, HeaderOptions, Selection};
 
     use super::ShardLayout;
     use crate::request::{MAX_REQUEST_BYTES, Request, RowCut};
@@ -213,13 +244,13 @@ mod tests {
     /// Lays out parts given as (start, end, align); returns memory ranges and reads.
     fn lay_out(parts: &[(u64, u64, u64)]) -> (Vec<Range<u64>>, Vec<Request>, u64) {
         let mut layout = ShardLayout::new(3, Vec::new());
-        let places = parts.iter().map(|&(s, e, a)| layout.place(s..e, a)).collect();
+        let places = parts.iter().map(|&(s, e, a)| layout.place(s..e, a, None)).collect();
         let (requests, memory_len) = layout.finish();
         (places, requests, memory_len)
     }
 
     fn request(file_range: Range<u64>, memory_offset: u64) -> Request {
-        Request { shard: 3, file_range, memory_offset, rows: None }
+        Request { shard: 3, file_range, memory_offset, rows: None, cast: None }
     }
 
     /// Lays out columns of an 8-bit matrix of this shape, in a file from byte 64 on.
@@ -237,13 +268,13 @@ mod tests {
         let selection = Selection::all().with_ranges(1, columns);
         let runs = selection.lower("m".as_ref(), header.get("w").unwrap()).unwrap();
         let mut layout = ShardLayout::new(3, Vec::new());
-        let memory = layout.place_runs(64, &runs, 1);
+        let memory = layout.place_runs(64, &runs, 1, None);
         assert_eq!(memory, 0..runs.byte_len() as u64);
         layout.finish()
     }
 
     fn block(file_range: Range<u64>, memory_offset: u64, rows: RowCut) -> Request {
-        Request { shard: 3, file_range, memory_offset, rows: Some(Arc::new(rows)) }
+        Request { shard: 3, file_range, memory_offset, rows: Some(Arc::new(rows)), cast: None }
     }
 
     #[test]
@@ -301,11 +332,11 @@ mod tests {
     fn a_read_ends_with_its_shard() {
         // What the second shard begins with lies where the first one ended, in file and memory.
         let mut first = ShardLayout::new(3, Vec::new());
-        first.place(0..64, 1);
+        first.place(0..64, 1, None);
         let (requests, _) = first.finish();
         let mut second = ShardLayout::new(4, requests);
-        second.place(64..64, 1);
-        second.place(64..68, 1);
+        second.place(64..64, 1, None);
+        second.place(64..68, 1, None);
         let (requests, memory_len) = second.finish();
         let next = Request { shard: 4, ..request(64..68, 0) };
         assert_eq!((requests, memory_len), (vec![request(0..64, 0), next], 4));
@@ -340,6 +371,58 @@ mod tests {
             ]
         );
         assert_eq!(byte_len, 2 * max + 8);
+    }
+
+    fn widening() -> Option<FloatCast> {
+        FloatCast::new(Dtype::BF16, Float::F32)
+    }
+
+    #[test]
+    fn neighbours_that_are_converted_alike_share_a_read() {
+        let mut layout = ShardLayout::new(3, Vec::new());
+        let narrowing = FloatCast::new(Dtype::F32, Float::BF16);
+        let places = [
+            layout.place(129..137, 4, widening()),
+            layout.place(137..141, 4, widening()),
+            layout.place(141..145, 2, None),
+            layout.place(145..153, 2, narrowing),
+            layout.place(153..153, 4, widening()),
+            layout.place(153..161, 4, widening()),
+        ];
+        assert_eq!(places, [0..16, 16..24, 64..68, 128..132, 192..192, 192..208]);
+        let (requests, memory_len) = layout.finish();
+        let cast = |request, cast| Request { cast, ..request };
+        assert_eq!(
+            requests,
+            [
+                cast(request(129..141, 0), widening()),
+                request(141..145, 64),
+                cast(request(145..153, 128), narrowing),
+                cast(request(153..161, 192), widening()),
+            ]
+        );
+        assert_eq!((requests[0].byte_len(), requests[0].memory_len(), memory_len), (12, 24, 208));
+    }
+
+    #[test]
+    fn no_element_that_is_converted_is_cut() {
+        let max = MAX_REQUEST_BYTES;
+        for odd in [0, 1, 2, 3, 5] {
+            let narrowing = FloatCast::new(Dtype::F32, Float::F16);
+            let mut layout = ShardLayout::new(3, Vec::new());
+            layout.place(odd..odd + max, 2, narrowing);
+            layout.place(odd + max..odd + 2 * max + 8, 2, narrowing);
+            let (requests, memory_len) = layout.finish();
+            let mut at = odd;
+            for request in &requests {
+                assert_eq!((request.file_range.start, request.byte_len() % 4), (at, 0), "{odd}");
+                assert_eq!(request.memory_offset, (at - odd) / 2);
+                assert!(request.byte_len() <= max);
+                at = request.file_range.end;
+            }
+            assert_eq!((at, memory_len), (odd + 2 * max + 8, max + 4));
+            assert_eq!(requests.len(), 3, "{odd}");
+        }
     }
 
     #[test]

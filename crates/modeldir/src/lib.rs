@@ -24,10 +24,11 @@
 //! | [`ModelDir::open`] | JSON files and headers | anything that they can show: missing, short or damaged shards, all listed |
 //! | [`ModelDir::plan`] | nothing | nothing |
 //! | [`ModelDir::plan_for`] | nothing, or one JSON file | rules, ranks and tensors that do not go together |
+//! | [`LoadPlan::cast`] | nothing: the floats of the plan will be converted as they are read | nothing |
 //! | [`LoadPlan::load`] | the plan's requests, in parallel | a file that cannot be read or has changed |
 //! | [`LoadPlan::stream`] | the same, window by window in bounded memory | the same |
 //! | [`LoadPlan::load_into`] | the same, into memory of the caller's | the same, and memory that does not fit |
-//! | [`LoadPlan::map`] | nothing; pages arrive when touched | a file that cannot be mapped or has changed |
+//! | [`LoadPlan::map`] | nothing; pages arrive when touched | a file that cannot be mapped or has changed, a plan with a cast |
 //! | [`TensorStore::save`] | nothing; writes files | a file that cannot be written, or weights that are there |
 //! | [`ModelDir::config`] and its like | nothing, or one JSON file | that file being absent or broken |
 //!
@@ -105,7 +106,7 @@ pub use partition::{
     Misaligned, Misfit, Part, Partition, PartitionReport, Pattern, Pp, Rule, Split, TensorShape,
     Topology, Tp, Uneven,
 };
-pub use plan::LoadPlan;
+pub use plan::{LoadPlan, PlannedTensor};
 pub use quantization::Quantization;
 pub use report::{Report, StrayTensor, TotalSize};
 pub use request::{Request, RowCut};
@@ -116,4 +117,6 @@ pub use tokenizer::TokenizerFiles;
 
 pub use tensorfile;
 /// The types of one file that appear here, so that one dependency is enough.
-pub use tensorfile::{Dtype, HeaderOptions, Selection, Tensor, TensorView, TrailingBytes, half};
+pub use tensorfile::{
+    Dtype, Float, FloatCast, HeaderOptions, Selection, Tensor, TensorView, TrailingBytes, half,
+};

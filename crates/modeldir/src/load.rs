@@ -3,6 +3,7 @@
 mod available;
 mod budget;
 mod cancel;
+mod cast;
 mod crew;
 mod direct;
 mod files;
@@ -214,8 +215,8 @@ fn tensors(plan: &LoadPlan, buffers: &BTreeMap<usize, Buffer>) -> Result<Vec<Ten
     // Aligned for every element type, unlike a vector without memory.
     let empty = BufferMut::with_len(&plan.index.root, 0)?.freeze();
     let mut tensors = Vec::with_capacity(plan.len());
-    for (planned, tensor) in plan.planned().iter().zip(plan.tensors()) {
-        let memory = &planned.memory_range;
+    for (placed, tensor) in plan.placed().iter().zip(plan.tensors()) {
+        let memory = &placed.memory_range;
         // An empty tensor may have its place where no region is, or behind the end of one.
         let (buffer, range) = match buffers.get(&tensor.shard()) {
             Some(buffer) if !memory.is_empty() => {
@@ -223,8 +224,8 @@ fn tensors(plan: &LoadPlan, buffers: &BTreeMap<usize, Buffer>) -> Result<Vec<Ten
             }
             _ => (&empty, 0..0),
         };
-        let shape = planned.shape(tensor);
-        tensors.push(Tensor::new(tensor.name(), tensor.dtype(), shape, buffer.clone(), range)?);
+        let (dtype, shape) = (placed.dtype(tensor), placed.shape(tensor));
+        tensors.push(Tensor::new(tensor.name(), dtype, shape, buffer.clone(), range)?);
     }
     Ok(tensors)
 }

@@ -14,7 +14,7 @@ use tracing::debug_span;
 
 use crate::index::IndexedTensor;
 use crate::load::{LoadStats, is_out_of_files};
-use crate::plan::{LoadPlan, PlannedTensor};
+use crate::plan::{LoadPlan, Placed};
 use crate::store::TensorStore;
 use crate::threads::MAX_OPEN_FILES;
 use crate::{Error, Result, threads};
@@ -52,7 +52,7 @@ impl LoadPlan {
     /// [`Error::File`](crate::Error::File) if a shard cannot be mapped
     /// ([`NotMapped`](tensorfile::Error::NotMapped): [`load`](Self::load) needs no mapping) or has
     /// changed since the model was opened, [`Error::ScatteredMap`] for a part of a tensor that is
-    /// not contiguous in its file.
+    /// not contiguous in its file, [`Error::CastMap`] for a tensor that is [cast](Self::cast).
     pub unsafe fn map(&self) -> Result<TensorStore> {
         // SAFETY: our caller vouches for the same.
         unsafe { self.map_with(&MapOptions::default()) }
@@ -108,9 +108,9 @@ impl LoadPlan {
         }
         threads = threads.max(self.bring_in(&maps, &mut open, options)?);
         let mut tensors = Vec::with_capacity(self.len());
-        for (planned, tensor) in self.planned().iter().zip(self.tensors()) {
+        for (placed, tensor) in self.placed().iter().zip(self.tensors()) {
             if let Some(buffer) = maps.get(&tensor.shard()) {
-                tensors.push(self.view(planned, tensor, buffer.clone())?);
+                tensors.push(self.view(placed, tensor, buffer.clone())?);
             }
         }
         let stats = LoadStats { threads, elapsed: start.elapsed(), ..LoadStats::default() };
@@ -180,14 +180,13 @@ impl LoadPlan {
     }
 
     /// The wanted part of a tensor as a part of its mapped file.
-    fn view(
-        &self,
-        planned: &PlannedTensor,
-        tensor: IndexedTensor<'_>,
-        file: Buffer,
-    ) -> Result<Tensor> {
+    fn view(&self, placed: &Placed, tensor: IndexedTensor<'_>, file: Buffer) -> Result<Tensor> {
         let whole = tensor.file_range();
-        let (start, end) = match &planned.runs {
+        if let Some(cast) = placed.cast {
+            let (path, tensor) = (self.index.root.clone(), tensor.name().into());
+            return Err(Error::CastMap { path, tensor, cast });
+        }
+        let (start, end) = match &placed.runs {
             None => (whole.start, whole.end),
             Some(runs) if runs.num_runs() > 1 => {
                 let (path, tensor) = (self.index.root.clone(), tensor.name().into());
@@ -201,7 +200,7 @@ impl LoadPlan {
         // The mapping has the length that the header was checked against, so both fit.
         let in_memory = |position| usize::try_from(position).unwrap_or(usize::MAX);
         let range = in_memory(start)..in_memory(end);
-        let shape = planned.shape(tensor);
+        let shape = placed.shape(tensor);
         Ok(Tensor::new(tensor.name(), tensor.dtype(), shape, file, range)?)
     }
 }

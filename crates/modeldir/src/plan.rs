@@ -1,7 +1,9 @@
 //! What to load: the chosen tensors, where they go in memory, and the reads that bring them; pure.
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
+mod cast;
 mod lowering;
+mod planned;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -11,7 +13,7 @@ use std::sync::Arc;
 
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
-use tensorfile::{ByteRuns, PathText, Selection};
+use tensorfile::{FloatCast, PathText, Selection};
 use tracing::debug_span;
 use tracing::field::Empty;
 
@@ -21,6 +23,9 @@ use crate::partition::{Cut, PartitionReport};
 use crate::request::Request;
 use crate::{Error, Result};
 use lowering::Lowering;
+
+pub(crate) use planned::Placed;
+pub use planned::PlannedTensor;
 
 /// A list of reads, and the tensors they bring.
 ///
@@ -41,7 +46,7 @@ use lowering::Lowering;
 pub struct LoadPlan {
     pub(crate) index: Arc<Index>,
     /// By name.
-    tensors: Vec<PlannedTensor>,
+    tensors: Vec<Placed>,
     /// By shard, in file order.
     requests: Vec<Request>,
     /// Bytes of memory per shard; 0 for a shard from which nothing is read.
@@ -49,58 +54,40 @@ pub struct LoadPlan {
     partition_report: Option<Arc<PartitionReport>>,
 }
 
-/// A tensor of a plan, the part of it that is wanted, and the place in the memory of its shard.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct PlannedTensor {
-    /// The position in the index, by name.
-    pub(crate) tensor: usize,
-    pub(crate) memory_range: Range<u64>,
-    /// What is wanted of the tensor, or `None` for all of it.
-    pub(crate) runs: Option<Arc<ByteRuns>>,
-}
-
-impl PlannedTensor {
-    /// The shape of the part that is wanted of its tensor.
-    pub(crate) fn shape<'a>(&'a self, whole: IndexedTensor<'a>) -> &'a [usize] {
-        self.runs.as_ref().map_or(whole.shape(), |runs| runs.shape())
-    }
-}
-
 impl LoadPlan {
     /// Plans all of these tensors, given by their positions in the index, in order.
     pub(crate) fn new(index: Arc<Index>, tensors: impl IntoIterator<Item = usize>) -> Self {
-        Self::of_parts(index, tensors.into_iter().map(|tensor| (tensor, None)))
+        Self::of_parts(index, tensors.into_iter().map(Placed::whole))
     }
 
     /// Plans the parts that a rank takes, given in the order of the index.
     pub(crate) fn for_rank(index: &Arc<Index>, cut: Cut) -> Result<Self> {
         let parts = cut.parts.iter().enumerate();
-        let plan =
-            Self::of_selections(index, parts.filter_map(|(i, part)| Some((i, part.as_ref()?))))?;
+        let parts = parts.filter_map(|(i, part)| Some((i, None, part.as_ref()?)));
+        let plan = Self::of_selections(index, parts)?;
         Ok(Self { partition_report: Some(Arc::new(cut.report)), ..plan })
     }
 
     /// Plans selections of tensors, in the order of the index.
     fn of_selections<'s>(
         index: &Arc<Index>,
-        selections: impl Iterator<Item = (usize, &'s Selection)>,
+        selections: impl Iterator<Item = (usize, Option<FloatCast>, &'s Selection)>,
     ) -> Result<Self> {
         let mut lowering = Lowering::new(index);
         let parts: Vec<_> = selections
-            .map(|(i, selection)| Ok((i, lowering.runs(i, selection)?)))
+            .map(|(i, cast, selection)| {
+                Ok(Placed { runs: lowering.runs(i, selection)?, cast, ..Placed::whole(i) })
+            })
             .collect::<Result<_>>()?;
         Ok(Self::of_parts(Arc::clone(index), parts))
     }
 
-    /// Plans these parts of tensors, in the order of the index.
-    fn of_parts(
-        index: Arc<Index>,
-        parts: impl IntoIterator<Item = (usize, Option<Arc<ByteRuns>>)>,
-    ) -> Self {
+    /// Plans these parts of tensors, in the order of the index; where they were placed before does
+    /// not matter.
+    fn of_parts(index: Arc<Index>, parts: impl IntoIterator<Item = Placed>) -> Self {
         let span = debug_span!("plan", tensors = Empty, bytes = Empty, requests = Empty).entered();
-        let planned = |(tensor, runs)| PlannedTensor { tensor, memory_range: 0..0, runs };
         let mut plan = Self {
-            tensors: parts.into_iter().map(planned).collect(),
+            tensors: parts.into_iter().collect(),
             requests: Vec::new(),
             memory: Vec::with_capacity(index.shards.len()),
             partition_report: None,
@@ -116,15 +103,15 @@ impl LoadPlan {
     /// Keeps the tensors that `choose` accepts.
     #[must_use]
     pub fn filter(&self, choose: impl Fn(IndexedTensor<'_>) -> bool) -> Self {
-        let chosen = |p: &&PlannedTensor| self.index.get(p.tensor).is_some_and(&choose);
+        let chosen = |p: &&Placed| self.index.get(p.tensor).is_some_and(&choose);
         self.keep(self.tensors.iter().filter(chosen))
     }
 
     /// Takes of each tensor the part that `choose` selects, and leaves out those for which it gives
     /// `None`.
     ///
-    /// A selection is of the whole tensor, whatever an earlier one took of it. Parts are contiguous
-    /// in memory, in the order of the selection.
+    /// A selection is of the whole tensor, whatever an earlier one took of it; a
+    /// [cast](Self::cast) stays. Parts are contiguous in memory, in the order of the selection.
     ///
     /// ```
     /// use modeldir::{ModelDir, Selection};
@@ -148,9 +135,10 @@ impl LoadPlan {
         let chosen: Vec<_> = self
             .tensors
             .iter()
-            .filter_map(|planned| Some((planned.tensor, choose(self.index.get(planned.tensor)?)?)))
+            .filter_map(|placed| Some((placed, choose(self.index.get(placed.tensor)?)?)))
             .collect();
-        Self::of_selections(&self.index, chosen.iter().map(|(i, selection)| (*i, selection)))
+        let chosen = chosen.iter().map(|(placed, part)| (placed.tensor, placed.cast, part));
+        Self::of_selections(&self.index, chosen)
     }
 
     /// Keeps the tensors with these names; an alias stands for its target.
@@ -169,7 +157,7 @@ impl LoadPlan {
 
     /// The tensors, by name.
     pub fn tensors(&self) -> impl Iterator<Item = IndexedTensor<'_>> {
-        self.tensors.iter().filter_map(|planned| self.index.get(planned.tensor))
+        self.tensors.iter().filter_map(|placed| self.index.get(placed.tensor))
     }
 
     /// The names, in order.
@@ -189,11 +177,10 @@ impl LoadPlan {
         self.tensors.is_empty()
     }
 
-    /// Bytes of the tensors, as they are in memory after loading.
+    /// Bytes of the tensors, as they are in memory after loading: after a [cast](Self::cast).
     #[must_use]
     pub fn bytes_selected(&self) -> u64 {
-        let ranges = self.tensors.iter().map(|planned| &planned.memory_range);
-        ranges.map(|range| range.end.saturating_sub(range.start)).fold(0, u64::saturating_add)
+        self.tensors.iter().map(Placed::byte_len).fold(0, u64::saturating_add)
     }
 
     /// Bytes that loading reads from the shards.
@@ -221,7 +208,7 @@ impl LoadPlan {
         self.partition_report.as_deref()
     }
 
-    pub(crate) fn planned(&self) -> &[PlannedTensor] {
+    pub(crate) fn placed(&self) -> &[Placed] {
         &self.tensors
     }
 
@@ -229,13 +216,12 @@ impl LoadPlan {
         &self.memory
     }
 
-    fn keep<'p>(&self, kept: impl Iterator<Item = &'p PlannedTensor>) -> Self {
-        let parts = kept.map(|planned| (planned.tensor, planned.runs.clone()));
-        Self::of_parts(Arc::clone(&self.index), parts)
+    fn keep<'p>(&self, kept: impl Iterator<Item = &'p Placed>) -> Self {
+        Self::of_parts(Arc::clone(&self.index), kept.cloned())
     }
 
     /// Some of the tensors of this plan, with memory of their own.
-    pub(crate) fn part<'p>(&self, tensors: impl IntoIterator<Item = &'p PlannedTensor>) -> Self {
+    pub(crate) fn part<'p>(&self, tensors: impl IntoIterator<Item = &'p Placed>) -> Self {
         self.keep(tensors.into_iter())
     }
 
@@ -243,18 +229,24 @@ impl LoadPlan {
     pub(crate) fn planned_position(&self, name: &str) -> Result<usize> {
         let position = self.index.position(self.index.aliases.target(name));
         let position = position.ok_or_else(|| self.index.not_found(name))?;
-        if self.tensors.binary_search_by_key(&position, |planned| planned.tensor).is_err() {
+        if self.find(position).is_none() {
             let (path, tensor) = (self.index.root.clone(), name.into());
             return Err(Error::NotPlanned { path, tensor });
         }
         Ok(position)
     }
 
+    /// The tensor of this plan that is at a position in the index.
+    fn find(&self, position: usize) -> Option<&Placed> {
+        let found = self.tensors.binary_search_by_key(&position, |placed| placed.tensor);
+        self.tensors.get(found.ok()?)
+    }
+
     /// The reads of one tensor by itself, and where its memory starts in them.
-    pub(crate) fn requests_of(&self, planned: &PlannedTensor) -> (Vec<Request>, u64) {
-        let Some(tensor) = self.index.get(planned.tensor) else { return (Vec::new(), 0) };
+    pub(crate) fn requests_of(&self, placed: &Placed) -> (Vec<Request>, u64) {
+        let Some(tensor) = self.index.get(placed.tensor) else { return (Vec::new(), 0) };
         let mut layout = ShardLayout::new(tensor.shard(), Vec::new());
-        let memory_range = layout.place_part(tensor, planned.runs.as_deref());
+        let memory_range = layout.place_part(tensor, placed.runs.as_deref(), placed.cast);
         (layout.finish().0, memory_range.start)
     }
 
@@ -273,7 +265,8 @@ impl LoadPlan {
             for (_, i) in in_shard {
                 let Some(planned) = self.tensors.get_mut(i) else { continue };
                 let Some(tensor) = self.index.get(planned.tensor) else { continue };
-                planned.memory_range = layout.place_part(tensor, planned.runs.as_deref());
+                let runs = planned.runs.as_deref();
+                planned.memory_range = layout.place_part(tensor, runs, planned.cast);
             }
             let (requests, memory_len) = layout.finish();
             self.requests = requests;
@@ -344,12 +337,13 @@ impl fmt::Display for LoadPlan {
 impl Serialize for LoadPlan {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let shards: Vec<_> = self.index.shards.iter().map(|s| s.path().to_string_lossy()).collect();
-        let tensor = |(planned, tensor): (&PlannedTensor, IndexedTensor<'_>)| TensorPlace {
-            name: tensor.name().to_owned(),
-            dtype: tensor.dtype().name(),
-            shape: planned.shape(tensor).to_vec(),
-            shard: tensor.shard(),
-            memory_range: planned.memory_range.clone(),
+        let tensor = |(placed, stored): (&Placed, IndexedTensor<'_>)| TensorPlace {
+            name: stored.name().to_owned(),
+            dtype: placed.dtype(stored).name(),
+            stored_dtype: placed.cast.map(|cast| cast.from().dtype().name()),
+            shape: placed.shape(stored).to_vec(),
+            shard: stored.shard(),
+            memory_range: placed.memory_range.clone(),
         };
         let tensors: Vec<_> = self.tensors.iter().zip(self.tensors()).map(tensor).collect();
         let mut plan = serializer.serialize_struct("LoadPlan", 5)?;
@@ -366,7 +360,11 @@ impl Serialize for LoadPlan {
 #[derive(Serialize)]
 struct TensorPlace {
     name: String,
+    /// As it is in memory.
     dtype: &'static str,
+    /// As it is in the file, if that is another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stored_dtype: Option<&'static str>,
     shape: Vec<usize>,
     shard: usize,
     memory_range: Range<u64>,

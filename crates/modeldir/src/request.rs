@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use serde::Serialize;
+use tensorfile::FloatCast;
 
 /// Longest read of a plan: long enough for full device speed, short enough to share out.
 pub(crate) const MAX_REQUEST_BYTES: u64 = 8 << 20;
@@ -21,6 +22,9 @@ pub struct Request {
     pub memory_offset: u64,
     /// What is wanted of the bytes, if not all. Requests for one tensor share it.
     pub rows: Option<Arc<RowCut>>,
+    /// How the elements are converted on their way to memory, if they are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cast: Option<FloatCast>,
 }
 
 /// Parts of evenly spaced rows.
@@ -43,7 +47,7 @@ impl Request {
     #[must_use]
     pub fn byte_len(&self) -> u64 {
         match &self.rows {
-            Some(rows) if !rows.is_block => rows.memory_len(),
+            Some(rows) if !rows.is_block => rows.wanted_len(),
             _ => self.file_range.end.saturating_sub(self.file_range.start),
         }
     }
@@ -51,22 +55,24 @@ impl Request {
     /// Bytes of memory that the request fills.
     #[must_use]
     pub fn memory_len(&self) -> u64 {
-        self.rows.as_ref().map_or_else(|| self.byte_len(), |rows| rows.memory_len())
+        let wanted = self.rows.as_ref().map_or_else(|| self.byte_len(), |rows| rows.wanted_len());
+        self.cast.map_or(wanted, |cast| cast.byte_len(wanted))
     }
 
-    /// Whether the read may go on at `at`: file and memory follow, and no boundary lies between.
-    pub(crate) fn grows_from(&self, shard: usize, at: u64, memory_offset: u64) -> bool {
-        self.shard == shard
+    /// Whether another one could be a part of this read: it follows in file and memory.
+    pub(crate) fn is_followed_by(&self, next: &Self) -> bool {
+        self.shard == next.shard
             && self.rows.is_none()
-            && self.file_range.end == at
-            && self.memory_offset.saturating_add(self.byte_len()) == memory_offset
-            && at % MAX_REQUEST_BYTES != 0
+            && next.rows.is_none()
+            && self.cast == next.cast
+            && self.file_range.end == next.file_range.start
+            && self.memory_offset.saturating_add(self.memory_len()) == next.memory_offset
     }
 }
 
 impl RowCut {
-    /// Bytes of memory that the rows fill.
-    pub(crate) fn memory_len(&self) -> u64 {
+    /// Bytes that are wanted of all rows.
+    pub(crate) fn wanted_len(&self) -> u64 {
         self.row_len().saturating_mul(self.count)
     }
 

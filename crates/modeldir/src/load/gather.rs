@@ -1,18 +1,24 @@
 //! Parts of evenly spaced rows, one after the other.
 
+use tensorfile::FloatCast;
+
+use super::cast;
 use super::memory::in_memory;
 use super::reader::{ShardReader, Way};
 use super::scratch::Scratch;
 use crate::request::RowCut;
 
-/// Rows that are copied from the page cache come in pieces that stay in a processor's own cache.
-const MAX_PIECE_BYTES: u64 = 256 << 10;
+/// What is copied or converted from the page cache comes in pieces that stay in a processor's own
+/// cache.
+pub(super) const MAX_PIECE_BYTES: u64 = 256 << 10;
 
-/// Reads a block of rows that starts at `start` in the file, and copies the wanted runs of each.
+/// Reads a block of rows that starts at `start` in the file, and copies or converts the wanted runs
+/// of each.
 pub(super) fn read_block(
     reader: &ShardReader,
     start: u64,
     rows: &RowCut,
+    cast: Option<FloatCast>,
     mut destination: &mut [u8],
     scratch: &mut Scratch<'_>,
 ) -> tensorfile::Result<()> {
@@ -29,26 +35,32 @@ pub(super) fn read_block(
         let piece_end = end.min(start + rows.stride * (row + count));
         let piece = start + rows.stride * row..piece_end;
         let block = reader.read_block(way, &piece, scratch)?;
-        let wanted = in_memory(rows.row_len() * count);
-        let (filled, rest) = std::mem::take(&mut destination).split_at_mut(wanted);
-        copy_rows(rows, count, block, filled);
-        destination = rest;
+        let filled = cast::take_place(cast, rows.row_len() * count, &mut destination);
+        copy_rows(rows, count, cast, block, filled);
         row += count;
         reader.counters.add_gathered(piece.end - piece.start);
     }
     Ok(())
 }
 
-/// Copies the wanted runs of the first `count` rows of a block, which starts with the first byte
-/// that is wanted.
-fn copy_rows(rows: &RowCut, count: u64, block: &[u8], mut destination: &mut [u8]) {
+/// Copies or converts the wanted runs of the first `count` rows of a block, which starts with the
+/// first byte that is wanted.
+fn copy_rows(
+    rows: &RowCut,
+    count: u64,
+    cast: Option<FloatCast>,
+    block: &[u8],
+    mut destination: &mut [u8],
+) {
     for row in 0..count {
         let row_start = row * rows.stride;
         for run in &rows.runs {
-            let run = in_memory(row_start + run.start)..in_memory(row_start + run.end);
-            let (filled, rest) = std::mem::take(&mut destination).split_at_mut(run.len());
-            filled.copy_from_slice(&block[run]);
-            destination = rest;
+            let filled = cast::take_place(cast, run.end - run.start, &mut destination);
+            let run = &block[in_memory(row_start + run.start)..in_memory(row_start + run.end)];
+            match cast {
+                None => filled.copy_from_slice(run),
+                Some(cast) => cast.convert(run, filled),
+            }
         }
     }
 }
@@ -58,6 +70,7 @@ pub(super) fn read_rows(
     reader: &ShardReader,
     start: u64,
     rows: &RowCut,
+    cast: Option<FloatCast>,
     mut destination: &mut [u8],
     scratch: &mut Scratch<'_>,
 ) -> tensorfile::Result<()> {
@@ -65,10 +78,14 @@ pub(super) fn read_rows(
     for row in 0..rows.count {
         let row_start = start + row * rows.stride;
         for run in &rows.runs {
-            let len = in_memory(run.end - run.start);
-            let (filled, rest) = std::mem::take(&mut destination).split_at_mut(len);
-            reader.read_one_way(way, filled, row_start + run.start, scratch)?;
-            destination = rest;
+            let filled = cast::take_place(cast, run.end - run.start, &mut destination);
+            let (start, end) = (row_start + run.start, row_start + run.end);
+            match cast {
+                None => reader.read_one_way(way, filled, start, scratch)?,
+                Some(cast) => {
+                    cast::read_one_way(reader, way, start..end, cast, filled, scratch)?;
+                }
+            }
         }
     }
     Ok(())

@@ -11,8 +11,8 @@ use crate::{Error, Result};
 impl LoadPlan {
     /// Reads the tensors of the plan into memory of the caller's, in parallel.
     ///
-    /// There has to be one place for each tensor of the plan, as long as what is wanted of it. An
-    /// alias stands for its target. Where the address of a place is congruent with the tensor's
+    /// There has to be one place for each tensor of the plan, of the length that [`get`](Self::get)
+    /// says: what is wanted of it, after a [cast](Self::cast). An alias stands for its target. Where the address of a place is congruent with the tensor's
     /// [`file_range`](crate::IndexedTensor::file_range) modulo 4096, direct reads need no copy.
     /// After an error the places may hold anything.
     ///
@@ -43,21 +43,21 @@ impl LoadPlan {
         }
         // In file order, as far as a tensor comes after another.
         let mut of_tensors = Vec::with_capacity(self.len());
-        for (planned, tensor) in self.planned().iter().zip(self.tensors()) {
-            let places = by_tensor.remove(&planned.tensor).unwrap_or_default();
-            let needed = in_memory(planned.memory_range.end - planned.memory_range.start);
+        for (placed, tensor) in self.placed().iter().zip(self.tensors()) {
+            let places = by_tensor.remove(&placed.tensor).unwrap_or_default();
+            let needed = in_memory(placed.byte_len());
             let found: Box<[usize]> = places.iter().map(|place| place.len()).collect();
             let place = <[&mut [u8]; 1]>::try_from(places).ok().filter(|_| *found == [needed]);
             let Some([place]) = place else {
                 let (path, tensor) = (self.index.root.clone(), tensor.name().into());
                 return Err(Error::Destination { path, tensor, needed, found });
             };
-            of_tensors.push(((tensor.shard(), tensor.file_range().start), planned, place));
+            of_tensors.push(((tensor.shard(), tensor.file_range().start), placed, place));
         }
         of_tensors.sort_by_key(|(position, ..)| *position);
         let mut jobs: Vec<Job<'_>> = Vec::new();
-        for (_, planned, place) in of_tensors {
-            let (requests, memory_start) = self.requests_of(planned);
+        for (_, placed, place) in of_tensors {
+            let (requests, memory_start) = self.requests_of(placed);
             job::fill(&mut jobs, &requests, memory_start, place);
         }
         let run = Run::new(self, options);

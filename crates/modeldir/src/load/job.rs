@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use tensorfile::FloatCast;
+
 use super::memory::{Regions, in_memory};
 use crate::plan::LoadPlan;
 use crate::request::{Request, RowCut};
@@ -14,6 +16,8 @@ pub(super) struct Job<'p> {
     pub(super) file_range: Range<u64>,
     /// What is wanted of the bytes, if not all.
     pub(super) rows: Option<Arc<RowCut>>,
+    /// How the elements are converted, if they are.
+    pub(super) cast: Option<FloatCast>,
     pub(super) destination: &'p mut [u8],
 }
 
@@ -43,7 +47,8 @@ pub(super) fn fill<'r, 'p>(
         let (destination, tail) = tail.split_at_mut(in_memory(request.memory_len()));
         rest_offset = request.memory_offset + request.memory_len();
         rest = tail;
+        let (shard, cast) = (request.shard, request.cast);
         let (file_range, rows) = (request.file_range.clone(), request.rows.clone());
-        jobs.push(Job { shard: request.shard, file_range, rows, destination });
+        jobs.push(Job { shard, file_range, rows, cast, destination });
     }
 }

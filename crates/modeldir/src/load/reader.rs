@@ -17,7 +17,7 @@ use super::storage::{self, Storage};
 use crate::layout::PAGE;
 
 /// Ranges of which a part is cached are halved down to this length.
-const MIN_HALF: usize = 1 << 20;
+const MIN_HALF: u64 = 1 << 20;
 
 /// How bytes are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,16 +60,34 @@ impl ShardReader {
         offset: u64,
         scratch: &mut Scratch<'_>,
     ) -> tensorfile::Result<()> {
-        let end = offset + destination.len() as u64;
-        match (self.io, self.residency(&(offset..end))) {
-            (Io::Auto, Residency::Partial { .. }) if destination.len() >= 2 * MIN_HALF => {
-                let middle = offset + destination.len() as u64 / 2;
+        let range = offset..offset + destination.len() as u64;
+        let mut rest = destination;
+        self.by_way(range, 1, &mut |way, part| {
+            let len = in_memory(part.end - part.start);
+            let (filled, tail) = std::mem::take(&mut rest).split_at_mut(len);
+            rest = tail;
+            self.read_one_way(way, filled, part.start, scratch)
+        })
+    }
+
+    /// Calls `read` with the parts of a range, in order, and the way that suits each. Parts are
+    /// multiples of `element_len` long, as far as the range is.
+    pub(super) fn by_way(
+        &self,
+        range: Range<u64>,
+        element_len: u64,
+        read: &mut dyn FnMut(Way, Range<u64>) -> tensorfile::Result<()>,
+    ) -> tensorfile::Result<()> {
+        let Range { start, end } = range;
+        match (self.io, self.residency(&range)) {
+            (Io::Auto, Residency::Partial { .. }) if end - start >= 2 * MIN_HALF => {
+                let middle = start + (end - start) / 2;
                 let middle = middle - middle % PAGE;
-                let (first, second) = destination.split_at_mut(in_memory(middle - offset));
-                self.read(first, offset, scratch)?;
-                self.read(second, middle, scratch)
+                let middle = middle - (middle - start) % element_len;
+                self.by_way(start..middle, element_len, read)?;
+                self.by_way(middle..end, element_len, read)
             }
-            (_, residency) => self.read_one_way(way(residency), destination, offset, scratch),
+            (_, residency) => read(way(residency), range),
         }
     }
 

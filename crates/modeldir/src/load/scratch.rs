@@ -40,7 +40,7 @@ impl<'w> Scratch<'w> {
         std::mem::take(&mut self.has_waited)
     }
 
-    /// Memory for a block of rows, which starts on a page; `path` is the file that is named if there
+    /// Memory for a block of rows or a piece to convert, which starts on a page; `path` is the file that is named if there
     /// is none.
     pub(super) fn block(&mut self, path: &Path, len: usize) -> tensorfile::Result<&mut [u8]> {
         at_least(&mut self.block, path, len)

@@ -14,7 +14,7 @@ use super::sync::{Receiver, SyncSender};
 use super::{LoadOptions, LoadStats, Run, job, memory, tensors};
 use crate::index::IndexedTensor;
 use crate::layout::PAGE;
-use crate::plan::LoadPlan;
+use crate::plan::{LoadPlan, Placed};
 use crate::{Error, Result};
 
 /// Memory that streaming uses unasked, if no tensor needs more.
@@ -114,7 +114,7 @@ impl LoadPlan {
     }
 
     fn in_flight(&self, options: &StreamOptions<'_>) -> u64 {
-        let longest = self.planned().iter().map(|p| p.memory_range.end - p.memory_range.start);
+        let longest = self.placed().iter().map(Placed::byte_len);
         // A window is longer than its one tensor by less than a page, to suit direct reads.
         let longest = longest.max().unwrap_or(0).saturating_add(PAGE);
         options.max_bytes_in_flight.map_or(DEFAULT_IN_FLIGHT.max(longest), NonZeroU64::get)
@@ -122,23 +122,22 @@ impl LoadPlan {
 
     /// The plan in parts of about this much memory, in file order; none is of two shards.
     fn windows(&self, window_len: u64) -> Vec<Self> {
-        let mut parts: Vec<_> = self.planned().iter().zip(self.tensors()).collect();
-        parts.sort_by_key(|(planned, tensor)| {
-            (tensor.shard(), tensor.file_range().start, planned.tensor)
+        let mut parts: Vec<_> = self.placed().iter().zip(self.tensors()).collect();
+        parts.sort_by_key(|(placed, tensor)| {
+            (tensor.shard(), tensor.file_range().start, placed.tensor)
         });
         let mut windows = Vec::new();
         let (mut window, mut len, mut shard) = (Vec::new(), 0, 0);
-        for (planned, tensor) in parts {
-            let tensor_len = planned.memory_range.end - planned.memory_range.start;
+        for (placed, tensor) in parts {
             // Beside its bytes a tensor may take up to a page, to lie where direct reads suit it.
-            let needed = tensor_len + PAGE;
+            let needed = placed.byte_len() + PAGE;
             if !window.is_empty() && (tensor.shard() != shard || len + needed > window_len) {
                 windows.push(self.part(std::mem::take(&mut window)));
                 len = 0;
             }
             shard = tensor.shard();
             len += needed;
-            window.push(planned);
+            window.push(placed);
         }
         if !window.is_empty() {
             windows.push(self.part(window));
@@ -198,9 +197,9 @@ impl Loader<'_> {
         stats.add(&self.run.run(plan, jobs)?);
         let buffers = memory::freeze(regions);
         let mut in_order: Vec<_> =
-            tensors(plan, &buffers)?.into_iter().zip(plan.planned()).collect();
-        in_order.sort_by_key(|(_, planned)| {
-            plan.index.get(planned.tensor).map(|tensor| tensor.file_range().start)
+            tensors(plan, &buffers)?.into_iter().zip(plan.placed()).collect();
+        in_order.sort_by_key(|(_, placed)| {
+            plan.index.get(placed.tensor).map(|tensor| tensor.file_range().start)
         });
         let tensors = in_order.into_iter().map(|(tensor, _)| tensor).collect();
         let buffer = buffers.into_values().next().unwrap_or_else(|| Buffer::from_vec(Vec::new()));

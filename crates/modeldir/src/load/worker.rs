@@ -3,6 +3,7 @@
 use tracing::span::EnteredSpan;
 use tracing::{Span, trace_span};
 
+use super::cast;
 use super::crew::{Work, Worker};
 use super::files::{OpenShard, OpenShards};
 use super::gather;
@@ -74,14 +75,19 @@ fn read(
     let (start, end) = (job.file_range.start, job.file_range.end);
     let reader = shard.get();
     let _span = trace_span!(parent: &reader.span, "request", start, end).entered();
-    let len = job.destination.len() as u64;
-    let read = match job.rows.as_deref() {
-        None => reader.read(job.destination, start, scratch).map(|()| len),
-        Some(rows) if rows.is_block => {
-            gather::read_block(reader, start, rows, job.destination, scratch).map(|()| end - start)
+    let (destination, cast) = (job.destination, job.cast);
+    let read = match (job.rows.as_deref(), cast) {
+        (None, None) => reader.read(destination, start, scratch).map(|()| end - start),
+        (None, Some(cast)) => {
+            cast::read(reader, start..end, cast, destination, scratch).map(|()| end - start)
         }
-        Some(rows) => {
-            gather::read_rows(reader, start, rows, job.destination, scratch).map(|()| len)
+        (Some(rows), _) if rows.is_block => {
+            let read = gather::read_block(reader, start, rows, cast, destination, scratch);
+            read.map(|()| end - start)
+        }
+        (Some(rows), _) => {
+            let read = gather::read_rows(reader, start, rows, cast, destination, scratch);
+            read.map(|()| rows.wanted_len())
         }
     };
     read.map_err(|error| index.with_tensor(error, job.shard, job.file_range).into())
