@@ -83,6 +83,7 @@ impl LoadPlan {
     pub unsafe fn map_with(&self, options: &MapOptions) -> Result<TensorStore> {
         let start = Instant::now();
         let _span = debug_span!("map", tensors = self.len()).entered();
+        self.refuse_casts()?;
         let mut maps: BTreeMap<usize, Buffer> = BTreeMap::new();
         // What is being brought in stays open, so that it can be asked whether it has changed.
         let (mut open, mut threads) = (Vec::new(), 0);
@@ -179,13 +180,20 @@ impl LoadPlan {
         self.index.with_tensor(error, shard, start..end).into()
     }
 
+    /// An error if a tensor is to be converted: a mapping has the bytes of the file.
+    fn refuse_casts(&self) -> Result<()> {
+        for (placed, tensor) in self.placed().iter().zip(self.tensors()) {
+            if let Some(cast) = placed.cast {
+                let (path, tensor) = (self.index.root.clone(), tensor.name().into());
+                return Err(Error::CastMap { path, tensor, cast });
+            }
+        }
+        Ok(())
+    }
+
     /// The wanted part of a tensor as a part of its mapped file.
     fn view(&self, placed: &Placed, tensor: IndexedTensor<'_>, file: Buffer) -> Result<Tensor> {
         let whole = tensor.file_range();
-        if let Some(cast) = placed.cast {
-            let (path, tensor) = (self.index.root.clone(), tensor.name().into());
-            return Err(Error::CastMap { path, tensor, cast });
-        }
         let (start, end) = match &placed.runs {
             None => (whole.start, whole.end),
             Some(runs) if runs.num_runs() > 1 => {

@@ -12,7 +12,8 @@ impl LoadPlan {
     /// Reads the tensors of the plan into memory of the caller's, in parallel.
     ///
     /// There has to be one place for each tensor of the plan, of the length that [`get`](Self::get)
-    /// says: what is wanted of it, after a [cast](Self::cast). An alias stands for its target. Where the address of a place is congruent with the tensor's
+    /// says: what is wanted of it, after a [cast](Self::cast). An alias stands for its target. Where
+    /// the address of a place is congruent with the tensor's
     /// [`file_range`](crate::IndexedTensor::file_range) modulo 4096, direct reads need no copy.
     /// After an error the places may hold anything.
     ///

@@ -6,7 +6,7 @@ use std::path::Path;
 use tensorfile::BufferMut;
 
 use super::options::Io;
-use crate::layout::PAGE;
+use crate::layout::{MAX_BLOCK_BYTES, PAGE};
 use crate::request::Request;
 
 /// Buffers are multiples of this, so that they lie in huge pages: a device takes few long pieces of
@@ -40,8 +40,8 @@ impl<'w> Scratch<'w> {
         std::mem::take(&mut self.has_waited)
     }
 
-    /// Memory for a block of rows or a piece to convert, which starts on a page; `path` is the file that is named if there
-    /// is none.
+    /// Memory for a block of rows or a piece to convert, which starts on a page; `path` is the file
+    /// that is named if there is none.
     pub(super) fn block(&mut self, path: &Path, len: usize) -> tensorfile::Result<&mut [u8]> {
         at_least(&mut self.block, path, len)
     }
@@ -60,11 +60,22 @@ impl<'w> Scratch<'w> {
 /// Most bytes that so many workers have for themselves while they do these requests.
 pub(super) fn most(requests: &[Request], workers: usize, io: Io) -> u64 {
     let bounce = if io == Io::Buffered { 0 } else { HUGE_PAGE as u64 };
-    let blocks = requests.iter().filter(|r| r.rows.as_deref().is_some_and(|rows| rows.is_block));
-    // A block has the rest of its first page and of its last beside it.
-    let block = blocks.map(|r| r.byte_len().saturating_add(2 * PAGE)).max().unwrap_or(0);
+    let block = requests.iter().map(block_len).max().unwrap_or(0);
     let each = bounce.saturating_add(block.next_multiple_of(HUGE_PAGE as u64));
     each.saturating_mul(workers as u64)
+}
+
+/// Bytes that a request takes of the memory for blocks: rows that are read whole, and pieces that are
+/// converted.
+fn block_len(request: &Request) -> u64 {
+    let is_block = request.rows.as_deref().is_some_and(|rows| rows.is_block);
+    let len = match request.cast {
+        _ if is_block => request.byte_len(),
+        Some(_) => request.byte_len().min(MAX_BLOCK_BYTES),
+        None => return 0,
+    };
+    // A block has the rest of its first page and of its last beside it.
+    len.saturating_add(2 * PAGE)
 }
 
 /// The buffer, made or made longer if it has to be.
@@ -79,4 +90,25 @@ fn at_least<'b>(
         None => buffer.insert(BufferMut::with_len(path, len.next_multiple_of(HUGE_PAGE))?),
     };
     Ok(buffer.as_mut_slice())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{HUGE_PAGE, most};
+    use crate::{Io, LoadPlan, ModelDir};
+    use modeldir_fixtures::{ShardedModel, Tensor};
+    use tensorfile::Float;
+
+    #[test]
+    fn what_is_converted_takes_a_block_for_each_worker() {
+        let model = ShardedModel::new(1).tensor(1, Tensor::random("w", "BF16", &[3 << 20]));
+        let folder = tempfile::tempdir().unwrap();
+        model.write(folder.path()).unwrap();
+        let plan = ModelDir::open(folder.path()).unwrap().plan();
+        let of = |plan: &LoadPlan, io| most(plan.requests(), 2, io) / HUGE_PAGE as u64;
+        assert_eq!((of(&plan, Io::Buffered), of(&plan, Io::Auto)), (0, 2));
+        let plan = plan.cast(Float::F32);
+        // Pieces of 4 MiB with their pages, in whole huge pages.
+        assert_eq!((of(&plan, Io::Buffered), of(&plan, Io::Auto)), (6, 8));
+    }
 }
