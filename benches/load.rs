@@ -1,12 +1,12 @@
 //! Loading from the page cache into owned memory: 4 GiB of a few large tensors and 1 GiB of 20,000
 //! small ones, beside the way of candle, which maps each shard and copies tensor by tensor, and
-//! beside reads and copies without any tensors.
+//! beside reads and copies without any tensors; and converted on the way, beside converting after.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use memmap2::Mmap;
-use modeldir::{LoadOptions, ModelDir, TensorStore};
+use modeldir::{Float, FloatCast, LoadOptions, ModelDir, Tensor, TensorStore};
 use modeldir_benches::{
     Contestant, copy, llama, pretouch, race, read_into_huge_pages, small_tensors, warm,
 };
@@ -31,6 +31,7 @@ fn main() {
     large();
     reload();
     small();
+    cast();
 }
 
 /// A few large tensors.
@@ -100,6 +101,35 @@ fn small() {
         .prepared(before),
     ];
     race("load 1 GiB of 20,000 tensors, hot", 9, bytes, contestants);
+}
+
+/// Floats that become others.
+fn cast() {
+    let dir = llama(2 << 30, 8);
+    let bytes = ModelDir::open(&dir).expect("a valid model").byte_len();
+    warm(&dir);
+    let before = || pretouch(3 * bytes);
+    let contestants = vec![
+        Contestant::new("cast as it loads", || {
+            let plan = ModelDir::open(&dir).expect("a valid model").plan().cast(Float::F32);
+            plan.load(&LoadOptions::default()).expect("a readable model")
+        })
+        .prepared(before),
+        Contestant::new("load, then cast, thread per core", || {
+            let store = load(&dir);
+            let tensors: Vec<_> = store.iter().map(|(_, tensor)| tensor).collect();
+            tensors.into_par_iter().map(widened).collect::<Vec<_>>()
+        })
+        .prepared(before),
+    ];
+    race("load 2 GiB of BF16 as F32, hot", 9, bytes, contestants);
+}
+
+fn widened(tensor: &Tensor) -> Vec<u8> {
+    let cast = FloatCast::new(tensor.dtype(), Float::F32).expect("a model of BF16");
+    let mut after = vec![0; 2 * tensor.bytes().len()];
+    cast.convert(tensor.bytes(), &mut after);
+    after
 }
 
 fn load(dir: &Path) -> TensorStore {
