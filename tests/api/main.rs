@@ -31,6 +31,8 @@ mod parts;
 mod ranks;
 // Spans for `tracing`, and what their fields tell.
 mod spans;
+// Nests of values at every place of every JSON text.
+mod nests;
 // What the machine does: few open files, FIFOs, files that change after opening.
 mod machine;
 // The case runner itself: a changed expectation fails.

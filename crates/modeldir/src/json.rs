@@ -1,5 +1,6 @@
 //! The one room that reads JSON files: which files are opened, and what is refused before parsing.
 
+mod deep;
 mod duplicates;
 mod fields;
 mod non_finite;
@@ -14,7 +15,7 @@ use crate::{Error, Result};
 
 pub(crate) use fields::{Fields, float, kind};
 pub(crate) use non_finite::blank_non_finite;
-pub(crate) use parse::{parse, parse_object, start_of, syntax_error};
+pub(crate) use parse::{from_str, parse, parse_object, start_of, syntax_error};
 
 /// The longest JSON file that is read when nothing else is asked for: 64 MiB.
 pub(crate) const DEFAULT_MAX_BYTES: u64 = 64 << 20;

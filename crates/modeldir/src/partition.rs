@@ -121,7 +121,7 @@ impl Partition {
 }
 
 /// Reads a value from the bytes of a JSON file.
-fn from_bytes<T: DeserializeOwned>(path: &Path, bytes: &[u8]) -> Result<T> {
+fn from_bytes<T: DeserializeOwned + Send>(path: &Path, bytes: &[u8]) -> Result<T> {
     let text = json::text(path, bytes)?;
-    serde_json::from_str(text).map_err(|error| json::syntax_error(path, text, text, &error))
+    json::from_str(text)?.map_err(|error| json::syntax_error(path, text, text, &error))
 }

@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use tensorfile::{Lookalike, shortened};
 
+use super::deep::on_enough_stack;
 use super::duplicates::duplicate_keys;
 use super::non_finite::{original_offset, rewrite};
 use crate::{Error, Result};
@@ -30,7 +32,8 @@ pub(crate) fn parse_object(path: &Path, text: &str) -> Result<(Map<String, Value
     let Value::Object(object) = value else {
         return Err(wrong_kind(path, text, "an object", &value));
     };
-    let notes = duplicate_keys(rewritten.as_deref().unwrap_or(text));
+    let parsed = rewritten.as_deref().unwrap_or(text);
+    let notes = on_enough_stack(parsed, || Ok(duplicate_keys(parsed)))?;
     Ok((object, notes))
 }
 
@@ -44,7 +47,7 @@ fn wrong_kind(path: &Path, text: &str, expected: &str, found: &Value) -> Error {
 /// The value, and the text that was parsed in the end if it is not `text` itself.
 fn parse_accepted(path: &Path, text: &str) -> Result<(Value, Option<String>)> {
     check_size(path, text)?;
-    let strict = match serde_json::from_str(text) {
+    let strict = match from_str(text)? {
         Ok(value) => return Ok((value, None)),
         Err(error) => error,
     };
@@ -52,10 +55,15 @@ fn parse_accepted(path: &Path, text: &str) -> Result<(Value, Option<String>)> {
         return Err(syntax_error(path, text, text, &strict));
     };
     check_size(path, &rewritten)?;
-    match serde_json::from_str(&rewritten) {
+    match from_str(&rewritten)? {
         Ok(value) => Ok((value, Some(rewritten))),
         Err(error) => Err(syntax_error(path, text, &rewritten, &error)),
     }
+}
+
+/// The value of a JSON text, or what is wrong with it, whatever stack there is.
+pub(crate) fn from_str<T: DeserializeOwned + Send>(text: &str) -> Result<serde_json::Result<T>> {
+    on_enough_stack(text, || Ok(serde_json::from_str(text)))
 }
 
 /// Refuses a text whose value would take more memory than there may be asked for.

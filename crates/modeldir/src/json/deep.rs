@@ -1,0 +1,79 @@
+//! Stack for the parser, which takes some of it for each value within a value.
+
+use crate::{Error, Result};
+
+/// Values within values for which any stack is thought to suffice: in a debug build each takes
+/// 2 KiB, and no known file has a dozen.
+const SHALLOW: usize = 24;
+
+/// Stack for the 128 values within values at which the parser stops: eight times what they take in a
+/// debug build.
+const STACK_BYTES: usize = 2 << 20;
+
+/// Parses a JSON text by a function that recurses to the parser's limit: on the stack there is, or
+/// on one of its own if the text nests deep, for the caller's may be small.
+pub(super) fn on_enough_stack<R: Send>(
+    text: &str,
+    parse: impl FnOnce() -> Result<R> + Send,
+) -> Result<R> {
+    if !nests_deeper(text, SHALLOW) {
+        return parse();
+    }
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("modeldir".into()).stack_size(STACK_BYTES);
+        match thread.spawn_scoped(scope, parse).map(std::thread::ScopedJoinHandle::join) {
+            Ok(Ok(parsed)) => parsed,
+            Ok(Err(panic)) => std::panic::resume_unwind(panic),
+            Err(error) => Err(Error::Threads { threads: 1, message: error.to_string().into() }),
+        }
+    })
+}
+
+/// Whether a JSON text has more values within each other than this; of a text that is not JSON, the
+/// part is counted that is.
+fn nests_deeper(text: &str, max: usize) -> bool {
+    let (mut depth, mut in_string, mut is_escaped) = (0_usize, false, false);
+    text.bytes().any(|byte| {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = in_string,
+            b'"' => in_string = !in_string,
+            b'[' | b'{' if !in_string => depth = depth.saturating_add(1),
+            b']' | b'}' if !in_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth > max
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SHALLOW, nests_deeper, on_enough_stack};
+
+    #[test]
+    fn brackets_count_outside_strings_until_they_close() {
+        for (text, depth) in [
+            ("", 0),
+            ("1", 0),
+            ("[]", 1),
+            ("[[],{},[0]]", 2),
+            (r#"{"a":{"b":"[[[["}}"#, 2),
+            (r#"["\"[[[",{}]"#, 2),
+            (r#"["\\",[{"#, 3),
+            ("]]][", 1),
+        ] {
+            assert!(!nests_deeper(text, depth), "{text}");
+            assert!(depth == 0 || nests_deeper(text, depth - 1), "{text}");
+        }
+    }
+
+    #[test]
+    fn only_deep_texts_get_a_thread() {
+        let here = std::thread::current().id();
+        for (levels, is_here) in [(SHALLOW, true), (SHALLOW + 1, false)] {
+            let text = "[".repeat(levels);
+            let ran = on_enough_stack(&text, || Ok(std::thread::current().id())).unwrap();
+            assert_eq!(ran == here, is_here, "{levels}");
+        }
+    }
+}
