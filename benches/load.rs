@@ -1,6 +1,7 @@
 //! Loading from the page cache into owned memory: 4 GiB of a few large tensors and 1 GiB of 20,000
 //! small ones, beside the way of candle, which maps each shard and copies tensor by tensor, and
 //! beside reads and copies without any tensors; and converted on the way, beside converting after.
+//! Names of parts after `--` leave out the others: `large`, `reload`, `small`, `cast`.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -8,7 +9,7 @@ use std::path::{Path, PathBuf};
 use memmap2::Mmap;
 use modeldir::{Float, FloatCast, LoadOptions, ModelDir, Tensor, TensorStore};
 use modeldir_benches::{
-    Contestant, copy, llama, pretouch, race, read_into_huge_pages, small_tensors, warm,
+    Contestant, copy, is_wanted, llama, pretouch, race, read_into_huge_pages, small_tensors, warm,
 };
 use rayon::prelude::*;
 use safetensors::SafeTensors;
@@ -28,10 +29,13 @@ fn shards(dir: &Path) -> Vec<PathBuf> {
 }
 
 fn main() {
-    large();
-    reload();
-    small();
-    cast();
+    let parts: [(&str, fn()); 4] =
+        [("large", large), ("reload", reload), ("small", small), ("cast", cast)];
+    for (name, part) in parts {
+        if is_wanted(name) {
+            part();
+        }
+    }
 }
 
 /// A few large tensors.

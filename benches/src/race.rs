@@ -68,6 +68,12 @@ pub fn race(title: &str, rounds: usize, bytes: u64, mut contestants: Vec<Contest
     }
 }
 
+/// Whether the part of a bench of this name is to run: all are, unless the command line names some.
+pub fn is_wanted(part: &str) -> bool {
+    let named = || std::env::args().skip(1).filter(|argument| !argument.starts_with('-'));
+    named().next().is_none() || named().any(|name| name == part)
+}
+
 /// Returns the median of some times, and sorts them.
 pub fn median(times: &mut [f64]) -> f64 {
     times.sort_by(f64::total_cmp);
