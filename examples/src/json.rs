@@ -4,6 +4,7 @@ use std::path::Path;
 
 use modeldir::{IndexedTensor, ModelDir, Shard};
 use serde_json::{Map, Value, json};
+use tensorfile::Metadata;
 
 /// Returns all that opening a model shows as one JSON object.
 pub fn model_json(model: &ModelDir) -> Value {
@@ -14,7 +15,8 @@ pub fn model_json(model: &ModelDir) -> Value {
         (tensor.name().to_owned(), value)
     };
     let shard = |shard: &Shard| {
-        let (path, tensors, metadata) = (text(shard.path()), shard.num_tensors(), shard.metadata());
+        let (path, tensors, metadata) =
+            (text(shard.path()), shard.num_tensors(), shard.metadata().map(Metadata::to_map));
         json!({ "path": path, "bytes": shard.file_len(), "tensors": tensors, "metadata": metadata })
     };
     let files = model.tokenizer().iter().map(|(role, path)| (role.to_string(), json!(text(path))));

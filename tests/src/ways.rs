@@ -8,7 +8,7 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use modeldir::{LoadOptions, ModelDir, OpenOptions, Report, TensorStore};
-use tensorfile::{Buffer, HeaderOptions, ReadAt, Tensor, TensorFile, TensorInfo};
+use tensorfile::{Buffer, HeaderOptions, Metadata, ReadAt, Tensor, TensorFile, TensorInfo};
 
 use crate::expected::OpenAs;
 use crate::refusal::Refusal;
@@ -246,7 +246,7 @@ impl Listing {
         let infos = file.header().tensors();
         Self {
             tensors: infos.iter().map(|info| Listed::named(info, &path)).collect(),
-            metadata: file.metadata().cloned(),
+            metadata: file.metadata().map(Metadata::to_map),
             planned_bytes: infos.iter().map(|info| info.byte_len() as u64).sum(),
             report: Report::default(),
         }
@@ -257,7 +257,7 @@ impl Listing {
         let mut metadata = None;
         for shard in model.shards() {
             if let Some(entries) = shard.metadata() {
-                metadata.get_or_insert_with(BTreeMap::new).extend(entries.clone());
+                metadata.get_or_insert_with(BTreeMap::new).extend(entries.to_map());
             }
         }
         let tensors = model.tensors();

@@ -47,6 +47,9 @@ impl fmt::Display for AliasRule {
     }
 }
 
+/// Names that metadata may make aliases of. Those of real models are some hundred at most.
+const MAX_FROM_METADATA: usize = 10_000;
+
 /// The aliases of a model, by name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Aliases(Vec<Alias>);
@@ -70,11 +73,11 @@ impl Aliases {
 
 /// What decides about aliases, beside the names on disk.
 #[derive(Debug)]
-pub(crate) struct AliasSources<'a> {
+pub(crate) struct AliasSources<'a, M> {
     /// Pairs of name and target that the caller wants.
     pub(crate) declared: &'a [(String, String)],
     /// Entries of index and shard metadata, of which most are no aliases.
-    pub(crate) metadata: Vec<(&'a str, &'a str)>,
+    pub(crate) metadata: M,
     /// `tie_word_embeddings` of the configuration, where it says.
     pub(crate) tied: Option<bool>,
 }
@@ -110,17 +113,28 @@ const ALWAYS_TIED: &[(&str, &[&str])] = &[
 ];
 
 /// Finds the aliases of a model. None hides a stored tensor: presence on disk decides first.
-pub(crate) fn find(is_stored: impl Fn(&str) -> bool, sources: &AliasSources<'_>) -> Aliases {
-    let mut found = BTreeMap::new();
-    let mut add = |name: &str, target: &str, rule: AliasRule| {
-        if !is_stored(name) && is_stored(target) {
-            found.entry(name.to_owned()).or_insert_with(|| (target.to_owned(), rule));
+///
+/// Returns how many names of metadata were left out beside them, being beyond all measure.
+pub(crate) fn find<'a>(
+    is_stored: impl Fn(&str) -> bool,
+    sources: AliasSources<'a, impl Iterator<Item = (&'a str, &'a str)>>,
+) -> (Aliases, usize) {
+    let mut found: BTreeMap<&'a str, (&'a str, AliasRule)> = BTreeMap::new();
+    let mut left_out = 0;
+    let mut add = |name: &'a str, target: &'a str, rule: AliasRule| {
+        if is_stored(name) || !is_stored(target) || found.contains_key(name) {
+            return;
         }
+        if rule == AliasRule::Metadata && found.len() >= MAX_FROM_METADATA {
+            left_out += 1;
+            return;
+        }
+        found.insert(name, (target, rule));
     };
     for (name, target) in sources.declared {
         add(name, target, AliasRule::Declared);
     }
-    for (name, target) in &sources.metadata {
+    for (name, target) in sources.metadata {
         add(name, target, AliasRule::Metadata);
     }
     let by_flag = TIED_TO_FLAG.iter().filter(|_| sources.tied != Some(false));
@@ -129,43 +143,62 @@ pub(crate) fn find(is_stored: impl Fn(&str) -> bool, sources: &AliasSources<'_>)
             add(name, target, AliasRule::TiedEmbedding);
         }
     }
-    Aliases(found.into_iter().map(|(name, (target, rule))| Alias { name, target, rule }).collect())
+    let alias = |(name, (target, rule)): (&str, (&str, AliasRule))| Alias {
+        name: name.to_owned(),
+        target: target.to_owned(),
+        rule,
+    };
+    (Aliases(found.into_iter().map(alias).collect()), left_out)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Alias, AliasRule, AliasSources, find};
+    use super::{Alias, AliasRule, AliasSources, MAX_FROM_METADATA, find};
 
-    fn aliases(stored: &[&str], sources: &AliasSources<'_>) -> Vec<(String, String, AliasRule)> {
-        let found = find(|name| stored.contains(&name), sources);
-        found.0.into_iter().map(|Alias { name, target, rule }| (name, target, rule)).collect()
+    type Sources<'a> = AliasSources<'a, std::vec::IntoIter<(&'a str, &'a str)>>;
+
+    fn aliases(stored: &[&str], sources: Sources<'_>) -> Vec<(String, String, AliasRule)> {
+        let (found, left_out) = find(|name| stored.contains(&name), sources);
+        assert_eq!(left_out, 0);
+        let shown = |alias: &Alias| (alias.name.clone(), alias.target.clone(), alias.rule);
+        found.iter().map(shown).collect()
     }
 
-    fn sources(tied: Option<bool>) -> AliasSources<'static> {
-        AliasSources { declared: &[], metadata: Vec::new(), tied }
+    fn sources(tied: Option<bool>) -> Sources<'static> {
+        AliasSources { declared: &[], metadata: Vec::new().into_iter(), tied }
+    }
+
+    #[test]
+    fn metadata_cannot_make_aliases_without_end() {
+        let names: Vec<String> = (0..MAX_FROM_METADATA + 3).map(|i| i.to_string()).collect();
+        let metadata = names.iter().map(|name| (name.as_str(), "shared.weight"));
+        let sources = AliasSources { declared: &[], metadata, tied: None };
+        let (found, left_out) = find(|name| name == "shared.weight", sources);
+        // Those of conventions are still there: the head, and encoder and decoder.
+        assert_eq!((found.iter().len(), left_out), (MAX_FROM_METADATA + 3, 3));
     }
 
     #[test]
     fn a_head_that_is_not_stored_is_the_embedding_unless_the_flag_is_false() {
         let stored = ["model.embed_tokens.weight"];
         for tied in [Some(true), None] {
-            let [(name, target, rule)] = &aliases(&stored, &sources(tied))[..] else { panic!() };
+            let [(name, target, rule)] = &aliases(&stored, sources(tied))[..] else { panic!() };
             assert_eq!((&**name, &**target), ("lm_head.weight", "model.embed_tokens.weight"));
             assert_eq!(*rule, AliasRule::TiedEmbedding);
         }
-        assert_eq!(aliases(&stored, &sources(Some(false))), []);
+        assert_eq!(aliases(&stored, sources(Some(false))), []);
     }
 
     #[test]
     fn a_stored_head_is_never_hidden() {
         let stored = ["model.embed_tokens.weight", "lm_head.weight"];
-        assert_eq!(aliases(&stored, &sources(Some(true))), []);
+        assert_eq!(aliases(&stored, sources(Some(true))), []);
     }
 
     #[test]
     fn t5_shares_one_embedding_whatever_the_flag_says() {
         let names: Vec<_> =
-            aliases(&["shared.weight"], &sources(Some(false))).into_iter().map(|a| a.0).collect();
+            aliases(&["shared.weight"], sources(Some(false))).into_iter().map(|a| a.0).collect();
         assert_eq!(names, ["decoder.embed_tokens.weight", "encoder.embed_tokens.weight"]);
     }
 
@@ -173,11 +206,12 @@ mod tests {
     fn metadata_entries_count_only_between_a_free_name_and_a_stored_tensor() {
         let sources = AliasSources {
             declared: &[],
-            metadata: vec![("format", "pt"), ("head", "emb"), ("emb", "head"), ("x", "gone")],
+            metadata: vec![("format", "pt"), ("head", "emb"), ("emb", "head"), ("x", "gone")]
+                .into_iter(),
             tied: None,
         };
         assert_eq!(
-            aliases(&["emb"], &sources),
+            aliases(&["emb"], sources),
             [("head".into(), "emb".into(), AliasRule::Metadata)]
         );
     }
@@ -187,11 +221,11 @@ mod tests {
         let declared = [("lm_head.weight".to_owned(), "b".to_owned())];
         let sources = AliasSources {
             declared: &declared,
-            metadata: vec![("lm_head.weight", "model.embed_tokens.weight")],
+            metadata: vec![("lm_head.weight", "model.embed_tokens.weight")].into_iter(),
             tied: Some(true),
         };
         assert_eq!(
-            aliases(&["b", "model.embed_tokens.weight"], &sources),
+            aliases(&["b", "model.embed_tokens.weight"], sources),
             [("lm_head.weight".into(), "b".into(), AliasRule::Declared)]
         );
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use tensorfile::{PathText, Selection, Tensor};
+use tensorfile::{Metadata, PathText, Selection, Tensor};
 use tracing::debug_span;
 use tracing::field::Empty;
 
@@ -85,11 +85,15 @@ impl ModelDir {
         let root = &resolved.root;
         let map = resolved.index.as_ref().map(|index| &index.map);
         let (mut index, findings) = Index::build(root, &resolved.shards, map, options)?;
-        index.aliases = Arc::new(find_aliases(&index, &resolved, config.as_ref().ok(), options));
+        let (aliases, left_out) = find_aliases(&index, &resolved, config.as_ref().ok(), options);
+        index.aliases = Arc::new(aliases);
 
         let names = &resolved.file_names;
         let tokenizer = TokenizerFiles::with_max_bytes(root.clone(), names, options.max_json_bytes);
-        let report = report(&index, resolved, findings, config.as_ref().ok());
+        let mut report = report(&index, resolved, findings, config.as_ref().ok());
+        if left_out > 0 {
+            report.notes.push(format!("metadata makes {left_out} aliases more than are kept"));
+        }
         span.record("files", index.shards.len());
         span.record("tensors", index.len());
         span.record("bytes", index.byte_len());
@@ -294,17 +298,15 @@ fn find_aliases(
     resolved: &Resolved,
     config: Option<&ModelConfig>,
     options: &OpenOptions,
-) -> alias::Aliases {
-    let in_index = resolved.index.iter().flat_map(|index| index.map.metadata());
-    let in_index = in_index.map(|(name, target)| (name.as_str(), target.as_str()));
-    let in_shards = index.shards.iter().filter_map(Shard::metadata).flatten();
-    let in_shards = in_shards.map(|(name, target)| (name.as_str(), target.as_str()));
+) -> (alias::Aliases, usize) {
+    let in_index = resolved.index.iter().flat_map(|index| index.map.metadata().iter());
+    let in_shards = index.shards.iter().filter_map(Shard::metadata).flat_map(Metadata::iter);
     let sources = AliasSources {
         declared: &options.aliases,
-        metadata: in_index.chain(in_shards).collect(),
+        metadata: in_index.chain(in_shards),
         tied: config.and_then(ModelConfig::tie_word_embeddings),
     };
-    alias::find(|name| index.position(name).is_some(), &sources)
+    alias::find(|name| index.position(name).is_some(), sources)
 }
 
 /// Bytes of the tensors that the weight map names.

@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tensorfile::room::{self, NoRoom};
 use tensorfile::{Dtype, FileFact, SourceFile, TensorInfo};
 use tracing::debug_span;
 use tracing::field::Empty;
@@ -103,6 +104,11 @@ impl Index {
         options: &OpenOptions,
     ) -> Result<(Self, Findings)> {
         let span = debug_span!("index", shards = shard_paths.len(), tensors = Empty).entered();
+        // What is told of shards and of entries of the map, asked for before it is needed.
+        let asked = room::check::<[u64; 128]>(shard_paths.len());
+        asked
+            .and_then(|()| room::check::<[u64; 8]>(map.map_or(0, |map| map.iter().len())))
+            .map_err(|none| no_memory(root, none))?;
         let per_shard = map.map(WeightMap::tensors_per_shard).unwrap_or_default();
         let wanted = map.map(|map| join::wanted(map.iter(), &per_shard));
         let wanted = wanted.as_deref().unwrap_or_default();
@@ -127,6 +133,8 @@ impl Index {
                 }
             }
         }
+        let num_tensors: usize = index.shards.iter().map(Shard::num_tensors).sum();
+        room::check::<[Slot; 5]>(num_tensors).map_err(|none| no_memory(root, none))?;
         let mut joined = match map {
             Some(map) => {
                 let names = map.iter().map(|(name, _)| name);
@@ -265,6 +273,10 @@ impl Tensors for Index {
     fn name(&self, slot: Slot) -> &str {
         self.at(slot).name()
     }
+}
+
+fn no_memory(root: &Path, NoRoom(byte_len): NoRoom) -> Error {
+    tensorfile::Error::OutOfMemory { path: root.to_owned(), byte_len }.into()
 }
 
 /// The fault of a shard that cannot be used.

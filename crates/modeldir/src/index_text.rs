@@ -4,7 +4,7 @@
 mod plain;
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
 use std::path::Path;
@@ -13,6 +13,9 @@ use serde::de::{
     Deserialize, DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess,
     Visitor,
 };
+
+use tensorfile::room::{self, NoRoom};
+use tensorfile::{MetadataBuilder, shortened};
 
 use crate::{Error, Result, json, shard_path};
 
@@ -60,7 +63,9 @@ pub(crate) struct Metadata {
     /// The text of a number or a string.
     pub(crate) total_size: Option<Box<str>>,
     /// By key, the last of equal keys.
-    pub(crate) strings: Vec<(String, String)>,
+    pub(crate) strings: tensorfile::Metadata,
+    /// What there was no memory for.
+    no_room: Option<NoRoom>,
 }
 
 /// Parses the text of the index at `path`; refuses shard paths of the wrong type or form.
@@ -96,14 +101,20 @@ fn parse_json(path: &Path, text: &str) -> Result<IndexText> {
             _ => return Err(Error::NoWeightMap { path: path.into() }),
         },
     };
+    let metadata = document.metadata;
+    if let Some(NoRoom(byte_len)) = pairs.no_room.or(metadata.no_room) {
+        return Err(tensorfile::Error::OutOfMemory { path: path.into(), byte_len }.into());
+    }
     if let Some((tensor, fault)) = pairs.fault {
         let path = path.into();
         return Err(match fault {
             Fault::Type(found) => Error::ShardPathType { path, tensor, found: found.into() },
             Fault::Path(value, reason) => Error::ShardPath { path, tensor, value, reason },
+            Fault::NoRoom(NoRoom(byte_len)) => {
+                tensorfile::Error::OutOfMemory { path, byte_len }.into()
+            }
         });
     }
-    let metadata = document.metadata;
     let Pairs { entries, is_ascending, unescaped, shards, .. } = pairs;
     Ok(IndexText { entries, is_ascending, unescaped, shards, metadata, is_bare })
 }
@@ -141,19 +152,34 @@ fn json_error(path: &Path, json: &str, error: &serde_json::Error) -> Error {
 
 impl<'de> Deserialize<'de> for Metadata {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let values = BTreeMap::<String, Value<'de>>::deserialize(deserializer)?;
-        let mut metadata = Self::default();
-        for (key, value) in values {
-            match value {
-                Value::Text(text) if key == "total_size" => metadata.total_size = Some(text.into()),
-                Value::Text(text) => metadata.strings.push((key, text.into_owned())),
-                Value::Number(number) if key == "total_size" => {
-                    metadata.total_size = Some(number.into());
-                }
-                Value::Number(_) | Value::Other(_) => {}
+        deserializer.deserialize_map(MetadataVisitor)
+    }
+}
+
+struct MetadataVisitor;
+
+impl<'de> Visitor<'de> for MetadataVisitor {
+    type Value = Metadata;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("metadata: an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Metadata, A::Error> {
+        let (mut total_size, mut no_room) = (None, None);
+        let mut strings = MetadataBuilder::default();
+        while let Some((Text(key), value)) = map.next_entry()? {
+            if key == "total_size" {
+                total_size = match value {
+                    Value::Text(text) => Some(shortened(&text)),
+                    Value::Number(number) => Some(number.into()),
+                    Value::Other(_) => None,
+                };
+            } else if let Value::Text(text) = value {
+                no_room = no_room.or_else(|| strings.push(&key, &text).err());
             }
         }
-        Ok(metadata)
+        Ok(Metadata { total_size, strings: strings.finish_with_last(), no_room })
     }
 }
 
@@ -220,6 +246,8 @@ struct Pairs<'a> {
     last: Option<(Cow<'a, str>, u32)>,
     /// Of all faults, the one of the first tensor by name.
     fault: Option<(Box<str>, Fault)>,
+    /// What there was no memory for; nothing is kept from then on.
+    no_room: Option<NoRoom>,
 }
 
 /// What can be wrong with the value of a pair.
@@ -228,6 +256,8 @@ enum Fault {
     Type(&'static str),
     /// It is not allowed, and why.
     Path(Box<str>, &'static str),
+    /// There is no memory for it.
+    NoRoom(NoRoom),
 }
 
 impl<'a> Pairs<'a> {
@@ -241,6 +271,7 @@ impl<'a> Pairs<'a> {
             positions: HashMap::new(),
             last: None,
             fault: None,
+            no_room: None,
         }
     }
 
@@ -250,10 +281,14 @@ impl<'a> Pairs<'a> {
             None => !self.entries.is_empty(),
             Some((_, Fault::Type(_))) => false,
             Some((_, Fault::Path(value, _))) => value.ends_with(shard_path::EXTENSION),
+            Some((_, Fault::NoRoom(_))) => false,
         }
     }
 
     fn push(&mut self, name: Cow<'a, str>, value: Value<'a>) {
+        if self.no_room.is_some() {
+            return;
+        }
         let shard = match value {
             Value::Text(shard) => self.position(shard),
             Value::Number(_) => Err(Fault::Type("a number")),
@@ -264,6 +299,7 @@ impl<'a> Pairs<'a> {
                 let name = self.place(&name);
                 self.add_entry(name, shard);
             }
+            Err(Fault::NoRoom(none)) => self.no_room = Some(none),
             Err(fault) => {
                 if self.fault.as_ref().is_none_or(|(first, _)| *name < **first) {
                     self.fault = Some((name.into(), fault));
@@ -275,7 +311,10 @@ impl<'a> Pairs<'a> {
     #[inline]
     fn add_entry(&mut self, name: Range<usize>, shard: u32) {
         let (name_start, name_end) = (saturated(name.start), saturated(name.end));
-        self.entries.push(Entry { name_start, name_end, shard });
+        let added = room::push(&mut self.entries, Entry { name_start, name_end, shard });
+        if added.is_err() {
+            self.no_room = added.err();
+        }
     }
 
     /// The position of a shard, which is a new one if this path was not met before.
@@ -289,7 +328,7 @@ impl<'a> Pairs<'a> {
             Some(position) => *position,
             None => {
                 let position = self.add(&shard)?;
-                self.positions.insert(shard.clone(), position);
+                self.insert(shard.clone(), position)?;
                 position
             }
         };
@@ -300,14 +339,28 @@ impl<'a> Pairs<'a> {
     /// Checks a shard path that was not met in this spelling, and adds it if it is a new one.
     fn add(&mut self, spelling: &str) -> Result<u32, Fault> {
         let path = shard_path::normalise(spelling)
-            .map_err(|reason| Fault::Path(spelling.into(), reason))?;
+            .map_err(|reason| Fault::Path(shortened(spelling), reason))?;
         if let Some(position) = self.positions.get(&path) {
             return Ok(*position);
         }
         let position = saturated(self.shards.len());
-        self.shards.push(path.as_ref().into());
-        self.positions.insert(Cow::Owned(path.into_owned()), position);
+        let path = room::boxed(&path).map_err(Fault::NoRoom)?;
+        if *path != *spelling {
+            self.insert(Cow::Owned(path.to_string()), position)?;
+        }
+        room::push(&mut self.shards, path).map_err(Fault::NoRoom)?;
         Ok(position)
+    }
+
+    /// Remembers a spelling.
+    fn insert(&mut self, spelling: Cow<'a, str>, position: u32) -> Result<(), Fault> {
+        let asked = self.positions.try_reserve(1);
+        // A map that is full is made twice as large.
+        let more = self.positions.len().saturating_mul(2);
+        let byte_len = more.saturating_mul(size_of::<(Cow<'a, str>, u32)>());
+        asked.map_err(|_| Fault::NoRoom(NoRoom(byte_len)))?;
+        self.positions.insert(spelling, position);
+        Ok(())
     }
 
     /// The range of a name in the text. One that is not there, as it was escaped, is kept aside.
@@ -319,7 +372,10 @@ impl<'a> Pairs<'a> {
             return range;
         }
         let start = self.text.len().saturating_add(self.unescaped.len());
-        self.unescaped.push_str(name);
+        let added = room::push_str(&mut self.unescaped, name);
+        if added.is_err() {
+            self.no_room = added.err();
+        }
         start..start.saturating_add(name.len())
     }
 }

@@ -3,6 +3,8 @@
 
 use std::path::Path;
 
+use tensorfile::room::{self, NoRoom};
+
 use crate::index_text::{self, Entry};
 use crate::{Error, Result, natural};
 
@@ -16,7 +18,7 @@ pub(crate) struct WeightMap {
     /// In natural order, each path once.
     shards: Vec<Box<str>>,
     total_size: Option<DeclaredSize>,
-    metadata: Vec<(String, String)>,
+    metadata: tensorfile::Metadata,
     is_bare: bool,
 }
 
@@ -37,7 +39,12 @@ impl WeightMap {
         let total_size = parsed.metadata.total_size.map(DeclaredSize);
         let metadata = parsed.metadata.strings;
         let (mut entries, is_bare) = (parsed.entries, parsed.is_bare);
-        text.push_str(&parsed.unescaped);
+        let no_memory = |NoRoom(byte_len): NoRoom| -> Error {
+            tensorfile::Error::OutOfMemory { path: path.into(), byte_len }.into()
+        };
+        room::push_str(&mut text, &parsed.unescaped).map_err(no_memory)?;
+        // For sorting shards and entries, of which one needs half as much again.
+        room::check::<(u64, u64)>(entries.len()).map_err(no_memory)?;
         let shards = sort_shards(parsed.shards, &mut entries);
 
         let name = |entry: &Entry| text.as_bytes().get(entry.name()).unwrap_or_default();
@@ -85,7 +92,7 @@ impl WeightMap {
 
     /// The entries of `metadata` whose value is a string, by key. Among other things the aliases
     /// that `save_torch_state_dict` records: a name that is not stored, and the one that is.
-    pub(crate) fn metadata(&self) -> &[(String, String)] {
+    pub(crate) fn metadata(&self) -> &tensorfile::Metadata {
         &self.metadata
     }
 
@@ -246,7 +253,7 @@ mod tests {
         .unwrap();
         let expected = [("format", "pt"), ("lm_head.weight", "model.embed_tokens.weight")];
         assert!(map.is_empty());
-        assert_eq!(map.metadata().iter().map(|(k, v)| (&**k, &**v)).collect::<Vec<_>>(), expected);
+        assert_eq!(map.metadata().iter().collect::<Vec<_>>(), expected);
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! A file of tensors: its header in memory, its tensors read when they are asked for.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,7 +8,7 @@ use crate::format::{IN_MEMORY, PREFIX_LEN};
 use crate::gather::gather;
 use crate::lookalike::{self, SNIFF_LEN};
 use crate::source::{io_error, read_error};
-use crate::{Buffer, BufferMut, Error, Header, HeaderOptions, ReadAt, Result, Selection};
+use crate::{Buffer, BufferMut, Error, Header, HeaderOptions, Metadata, ReadAt, Result, Selection};
 use crate::{SourceFile, Tensor, TensorInfo, TensorView, similar_names};
 
 /// One safetensors file, whose tensors are read by name.
@@ -183,7 +182,7 @@ impl<R: ReadAt> TensorFile<R> {
 
     /// What the writer wrote under `__metadata__`; an empty map is not the same as none.
     #[must_use]
-    pub fn metadata(&self) -> Option<&BTreeMap<String, String>> {
+    pub fn metadata(&self) -> Option<&Metadata> {
         self.header.metadata()
     }
 

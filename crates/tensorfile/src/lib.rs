@@ -55,6 +55,8 @@ mod float8;
 mod float_cast;
 mod gather;
 mod mapping;
+#[doc(hidden)] // Of no use outside: it is here for `modeldir`, which reads hostile text too.
+pub mod room;
 mod selection;
 mod tensor;
 mod to_f32;
@@ -78,7 +80,9 @@ pub use element::Element;
 pub use error::{Error, FileFact, FileKind, Lookalike, Result};
 pub use file::TensorFile;
 pub use float_cast::{Float, FloatCast};
-pub use header::{Header, HeaderOptions, TensorInfo, TrailingBytes};
+#[doc(hidden)] // For the metadata of an index, which `modeldir` reads.
+pub use header::MetadataBuilder;
+pub use header::{Header, HeaderOptions, Metadata, TensorInfo, TrailingBytes};
 pub use lookalike::LfsPointer;
 #[doc(hidden)] // Of no use but to keep errors short: it is here for `modeldir`.
 pub use quote::shortened;

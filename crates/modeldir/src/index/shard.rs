@@ -1,10 +1,9 @@
 //! One weight file of a model, and the reading of all headers at once.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
-use tensorfile::{Identity, TensorFile, TensorInfo};
+use tensorfile::{Identity, Metadata, TensorFile, TensorInfo};
 
 use crate::join::{self, Fit, Wanted};
 use crate::options::OpenOptions;
@@ -19,7 +18,7 @@ pub struct Shard {
     /// By name.
     tensors: Vec<TensorInfo>,
     trailing_bytes: u64,
-    metadata: Option<BTreeMap<String, String>>,
+    metadata: Option<Metadata>,
 }
 
 impl Shard {
@@ -49,7 +48,7 @@ impl Shard {
 
     /// The `__metadata__` of the header, if it has any.
     #[must_use]
-    pub fn metadata(&self) -> Option<&BTreeMap<String, String>> {
+    pub fn metadata(&self) -> Option<&Metadata> {
         self.metadata.as_ref()
     }
 

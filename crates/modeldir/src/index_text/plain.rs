@@ -110,11 +110,13 @@ impl<'a> Cursor<'a> {
             let place = start..start.wrapping_add(len);
             if let Some((_, shard)) = between.filter(|(between, _)| self.skip(between)) {
                 pairs.add_entry(place, shard);
+                pairs.no_room.is_none().then_some(())?;
                 continue;
             }
             self.skip(b"\"").then(|| self.expect_between_spaces(b':'))??;
             let shard = pairs.position(Cow::Borrowed(self.text.get(self.string()?)?)).ok()?;
             pairs.add_entry(place, shard);
+            pairs.no_room.is_none().then_some(())?;
             if !self.another()? {
                 return Some(pairs);
             }

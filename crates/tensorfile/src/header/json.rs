@@ -7,7 +7,6 @@
 mod entry;
 mod metadata;
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
@@ -16,9 +15,10 @@ use serde_json::error::Category;
 
 use self::entry::{Entry, EntryVisitor};
 use self::metadata::MetadataVisitor;
-use super::{HeaderOptions, TensorInfo};
+use super::{HeaderOptions, Metadata, TensorInfo};
 use crate::format::METADATA_KEY;
 use crate::quote::shortened;
+use crate::room::{self, NoRoom};
 use crate::{Error, Result};
 
 /// Bytes that a tensor's entry usually takes, or fewer.
@@ -30,26 +30,35 @@ const MAX_MESSAGE_CHARS: usize = 160;
 /// What a header declares, in the order of the text.
 pub(super) struct Declared {
     pub(super) tensors: Vec<TensorInfo>,
-    pub(super) metadata: Option<BTreeMap<String, String>>,
+    pub(super) metadata: Option<Metadata>,
 }
 
 impl Declared {
     /// Nothing yet, with room for as many tensors as a text of this length usually declares.
-    pub(super) fn for_text(text: &str) -> Self {
+    pub(super) fn for_text(text: &str) -> Result<Self, NoRoom> {
+        let mut tensors = Vec::new();
         // The text is in memory, so this is bounded by what the file really holds.
-        Self { tensors: Vec::with_capacity(text.len() / USUAL_ENTRY_LEN), metadata: None }
+        let len = text.len() / USUAL_ENTRY_LEN;
+        let asked = tensors.try_reserve_exact(len);
+        asked.map_err(|_| NoRoom(len.saturating_mul(size_of::<TensorInfo>())))?;
+        Ok(Self { tensors, metadata: None })
     }
 }
 
 /// Parses a whole header.
 pub(super) fn parse(path: &Path, text: &str, options: &HeaderOptions) -> Result<Declared> {
-    let mut declared = Declared::for_text(text);
+    let mut declared = Declared::for_text(text).map_err(|none| no_memory(path, none))?;
     let mut fault = Fault::default();
     let mut json = serde_json::Deserializer::from_str(text);
     json.deserialize_map(HeaderVisitor { declared: &mut declared, fault: &mut fault, options })
         .and_then(|()| json.end())
         .map_err(|error| fault.into_error(path, options, &error))?;
     Ok(declared)
+}
+
+/// The error for memory that could not be had.
+pub(super) fn no_memory(path: &Path, NoRoom(byte_len): NoRoom) -> Error {
+    Error::OutOfMemory { path: path.to_path_buf(), byte_len }
 }
 
 /// What a visitor found wrong, kept beside the parser's error, which can hold text only.
@@ -66,6 +75,7 @@ enum FaultKind {
     TooManyTensors { found: usize },
     NameTooLong { name: Box<str>, byte_len: usize },
     TooManyDimensions { found: usize },
+    NoRoom(NoRoom),
 }
 
 impl Fault {
@@ -89,6 +99,7 @@ impl Fault {
             (Some(FaultKind::UnknownDtype(dtype)), Some(tensor)) => {
                 Error::UnknownDtype { path, tensor, dtype }
             }
+            (Some(FaultKind::NoRoom(NoRoom(byte_len))), _) => Error::OutOfMemory { path, byte_len },
             (Some(FaultKind::TooManyTensors { found }), _) => {
                 Error::TooManyTensors { path, found, max: limits.max_tensors }
             }
@@ -148,7 +159,9 @@ impl<'de> Visitor<'de> for HeaderVisitor<'_> {
                 }
                 Key::Tensor(name) => match map.next_value_seed(Any(EntryVisitor(fault, options))) {
                     Ok(Entry { dtype, shape, offsets }) => {
-                        declared.tensors.push(TensorInfo::new(name, dtype, shape, offsets));
+                        let tensor = TensorInfo::new(name, dtype, shape, offsets);
+                        room::push(&mut declared.tensors, tensor)
+                            .map_err(|none| fault.stop(FaultKind::NoRoom(none)))?;
                     }
                     Err(error) => {
                         fault.tensor = Some(name);
@@ -201,7 +214,8 @@ impl Visitor<'_> for KeyVisitor<'_> {
             let (name, byte_len) = (shortened(key), key.len());
             return Err(self.fault.stop(FaultKind::NameTooLong { name, byte_len }));
         }
-        Ok(Key::Tensor(key.into()))
+        let name = room::boxed(key).map_err(|none| self.fault.stop(FaultKind::NoRoom(none)))?;
+        Ok(Key::Tensor(name))
     }
 }
 

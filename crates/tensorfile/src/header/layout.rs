@@ -3,6 +3,8 @@
 use std::path::Path;
 
 use super::TensorInfo;
+use super::json::no_memory;
+use crate::room::{self, NoRoom};
 use crate::{Error, Result, shape};
 
 /// Sorts tensors by name and returns where the last of them ends, as a data offset.
@@ -13,14 +15,19 @@ pub(super) fn check(path: &Path, tensors: &mut [TensorInfo]) -> Result<u64> {
     // Writers list tensors in order of offsets, and then nothing has to be sorted for the cover.
     // What else is wrong is not kept: an error may hold a shape as long as the header.
     let as_listed = check_cover(path, tensors.iter()).ok();
+    let room = |asked: Result<(), NoRoom>| asked.map_err(|none| no_memory(path, none));
+    // Stable, as it is fast on the runs that headers are; it asks for half as much memory.
+    room(room::check::<TensorInfo>(tensors.len() / 2))?;
     tensors.sort_by(|a, b| a.name().cmp(b.name()));
     check_names(path, tensors)?;
     if let Some(covered) = as_listed {
         return Ok(covered);
     }
-    let mut order: Vec<_> = tensors.iter().map(|tensor| (tensor.range(), tensor)).collect();
-    order.sort_by_key(|(range, _)| *range);
-    check_cover(path, order.into_iter().map(|(_, tensor)| tensor))
+    // Both are needed at once: the list and the scratch of its sort.
+    room(room::check::<&TensorInfo>(tensors.len().saturating_mul(2)))?;
+    let mut order: Vec<&TensorInfo> = tensors.iter().collect();
+    order.sort_by_key(|tensor| tensor.range());
+    check_cover(path, order.into_iter())
 }
 
 /// The first tensor, by offset, that has bytes beyond those that are there.

@@ -9,18 +9,18 @@
 //! which is tested on headers of nearly this form, and everything else is left to it, what is wrong
 //! included. So this file words no error, and may be removed without a change to what is accepted.
 
-use std::collections::BTreeMap;
-
 use super::json::Declared;
+use super::metadata::{Metadata, MetadataBuilder};
 use super::tensor_info::{Dims, DimsBuilder};
 use super::{HeaderOptions, TensorInfo};
-use crate::Dtype;
 use crate::format::METADATA_KEY;
+use crate::{Dtype, room};
 
-/// What a header of the plain form declares, or `None` if it has another form or is beyond a limit.
+/// What a header of the plain form declares, or `None` if it has another form, is beyond a limit, or
+/// takes memory that is not there.
 pub(super) fn parse(text: &str, options: &HeaderOptions) -> Option<Declared> {
     let mut cursor = Cursor { rest: text, options };
-    let mut declared = Declared::for_text(text);
+    let mut declared = Declared::for_text(text).ok()?;
     cursor.expect("{")?;
     let mut more = !cursor.skip("}");
     if more && cursor.skip_key(METADATA_KEY) {
@@ -29,7 +29,7 @@ pub(super) fn parse(text: &str, options: &HeaderOptions) -> Option<Declared> {
     }
     while more {
         (declared.tensors.len() < options.max_tensors).then_some(())?;
-        declared.tensors.push(cursor.tensor()?);
+        room::push(&mut declared.tensors, cursor.tensor()?).ok()?;
         more = cursor.another()?;
     }
     let mut after = cursor.rest.bytes();
@@ -68,19 +68,17 @@ impl<'a> Cursor<'a> {
         if self.skip(",") { Some(true) } else { self.expect("}").map(|()| false) }
     }
 
-    fn metadata(&mut self) -> Option<BTreeMap<String, String>> {
-        let mut metadata = BTreeMap::new();
+    fn metadata(&mut self) -> Option<Metadata> {
+        let mut metadata = MetadataBuilder::default();
         self.expect("{")?;
         let mut more = !self.skip("}");
         while more {
             let key = self.string()?;
             self.expect(":")?;
-            if metadata.insert(key.into(), self.string()?.into()).is_some() {
-                return None;
-            }
+            metadata.push(key, self.string()?).ok()?;
             more = self.another()?;
         }
-        Some(metadata)
+        metadata.finish().ok()
     }
 
     fn tensor(&mut self) -> Option<TensorInfo> {
@@ -100,7 +98,7 @@ impl<'a> Cursor<'a> {
             };
             more = unseen.then(|| self.another())??;
         }
-        Some(TensorInfo::new(name.into(), dtype?, shape?, offsets?))
+        Some(TensorInfo::new(room::boxed(name).ok()?, dtype?, shape?, offsets?))
     }
 
     fn shape(&mut self) -> Option<Dims> {
@@ -111,7 +109,7 @@ impl<'a> Cursor<'a> {
         }
         loop {
             (dims.len() < self.options.max_rank).then_some(())?;
-            dims.push(self.integer()?.try_into().ok()?);
+            dims.push(self.integer()?.try_into().ok()?).ok()?;
             if !self.skip(",") {
                 break;
             }

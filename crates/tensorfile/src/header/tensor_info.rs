@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
+use crate::room::{self, NoRoom};
 use crate::{Dtype, shape};
 
 /// One tensor as its header declares it: name, dtype, shape, and where in the file its bytes are.
@@ -108,10 +109,6 @@ impl fmt::Debug for Dims {
     }
 }
 
-/// Dimensions from which on room is made for an eighth more at a time rather than for as many again,
-/// for a hostile header can hold millions, of two bytes each.
-const MANY_DIMS: usize = 1 << 10;
-
 /// Collects a shape of unknown rank.
 #[derive(Default)]
 pub(super) struct DimsBuilder {
@@ -126,19 +123,16 @@ impl DimsBuilder {
         self.spilled.len().max(usize::from(self.rank))
     }
 
-    pub(super) fn push(&mut self, dim: usize) {
+    pub(super) fn push(&mut self, dim: usize) -> Result<(), NoRoom> {
         if let Some(slot) = self.dims.get_mut(usize::from(self.rank)) {
             *slot = dim;
             self.rank = self.rank.saturating_add(1);
-        } else {
-            if self.spilled.is_empty() {
-                self.spilled.extend(self.dims);
-            }
-            if self.spilled.len() == self.spilled.capacity() && self.spilled.len() >= MANY_DIMS {
-                self.spilled.reserve_exact(self.spilled.len() / 8);
-            }
-            self.spilled.push(dim);
+            return Ok(());
         }
+        if self.spilled.is_empty() {
+            self.dims.into_iter().try_for_each(|dim| room::push(&mut self.spilled, dim))?;
+        }
+        room::push(&mut self.spilled, dim)
     }
 
     pub(super) fn finish(self) -> Dims {
@@ -161,7 +155,7 @@ mod tests {
             let mut builder = DimsBuilder::default();
             for (len, &dim) in shape.iter().enumerate() {
                 assert_eq!(builder.len(), len);
-                builder.push(dim);
+                builder.push(dim).unwrap();
             }
             let dims = builder.finish();
             assert_eq!(dims.as_slice(), shape);

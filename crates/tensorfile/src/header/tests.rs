@@ -96,7 +96,7 @@ fn empty_metadata_is_not_the_same_as_none() {
     assert!(empty.metadata().unwrap().is_empty());
     let escaped = parse(r#"{"__metadata\u005f_":{"a\u0062":"\"q\"","c":"d"}}"#, 0).unwrap();
     let metadata: Vec<_> = escaped.metadata().unwrap().iter().collect();
-    assert_eq!(metadata, [(&"ab".into(), &"\"q\"".into()), (&"c".into(), &"d".into())]);
+    assert_eq!(metadata, [("ab", "\"q\""), ("c", "d")]);
 }
 
 #[test]

@@ -1,0 +1,100 @@
+//! Memory for what is read: asked for, so that a lack of it is an error, and little more than needed.
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
+
+/// Length from which on room is made for an eighth more at a time rather than for as many again,
+/// for a hostile file can hold millions of short things.
+const MANY: usize = 1 << 10;
+
+/// The bytes that could not be had.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoRoom(
+    /// How many they were.
+    pub usize,
+);
+
+/// Adds an item to a list.
+///
+/// # Errors
+///
+/// If there is no memory for more.
+#[inline]
+pub fn push<T>(list: &mut Vec<T>, item: T) -> Result<(), NoRoom> {
+    if list.len() == list.capacity() {
+        grow(list)?;
+    }
+    list.push(item);
+    Ok(())
+}
+
+/// Makes room in a list that is full.
+#[cold]
+fn grow<T>(list: &mut Vec<T>) -> Result<(), NoRoom> {
+    let len = list.len();
+    let more = if len < MANY { len.max(4) } else { len / 8 };
+    list.try_reserve_exact(more)
+        .map_err(|_| NoRoom(len.saturating_add(more).saturating_mul(size_of::<T>())))
+}
+
+/// Adds to a text.
+///
+/// # Errors
+///
+/// If there is no memory for more.
+pub fn push_str(text: &mut String, more: &str) -> Result<(), NoRoom> {
+    let (len, free) = (text.len(), text.capacity().saturating_sub(text.len()));
+    if free < more.len() {
+        let room = more.len().max(if len < MANY { len } else { len / 8 });
+        text.try_reserve_exact(room).map_err(|_| NoRoom(len.saturating_add(room)))?;
+    }
+    text.push_str(more);
+    Ok(())
+}
+
+/// A text of its own.
+///
+/// # Errors
+///
+/// If there is no memory for it.
+#[inline]
+pub fn boxed(text: &str) -> Result<Box<str>, NoRoom> {
+    let mut copy = String::new();
+    copy.try_reserve_exact(text.len()).map_err(|_| NoRoom(text.len()))?;
+    copy.push_str(text);
+    Ok(copy.into_boxed_str())
+}
+
+/// Fails if this many items, which something is about to ask for, cannot be had now.
+///
+/// For what the standard library allocates without asking, such as the scratch of a sort.
+///
+/// # Errors
+///
+/// If they cannot be had.
+pub fn check<T>(len: usize) -> Result<(), NoRoom> {
+    let asked = Vec::<T>::new().try_reserve_exact(len);
+    asked.map_err(|_| NoRoom(len.saturating_mul(size_of::<T>())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{NoRoom, boxed, check, push, push_str};
+
+    #[test]
+    fn long_lists_and_texts_have_little_more_room_than_they_need() {
+        let (mut list, mut text) = (Vec::new(), String::new());
+        for i in 0..100_000_u32 {
+            push(&mut list, i).unwrap();
+            push_str(&mut text, "é").unwrap();
+        }
+        assert!(list.iter().copied().eq(0..100_000) && list.capacity() <= 112_500);
+        assert!(text.len() == 200_000 && text.capacity() <= 225_000);
+        assert_eq!(boxed("é").as_deref(), Ok("é"));
+    }
+
+    #[test]
+    fn what_cannot_be_had_is_an_error_with_its_size() {
+        let len = usize::MAX / 16;
+        assert_eq!(check::<u64>(len), Err(NoRoom(len * 8)));
+    }
+}
