@@ -10,16 +10,11 @@ import time
 import models
 from probe import PATIENCE, Probe
 from strace import Strace, calls_in
+from verdict import judge
 from ways import FILE, LOADS, MAPS, OPEN, right
 
 SHARD = "model-00002-of-00004.safetensors"
 STOPPED = "--- stopped by SIGSTOP ---"
-
-
-def other_bytes(content):
-    """The same header, and other bytes of every tensor."""
-    start = 8 + int.from_bytes(content[:8], "little")
-    return content[:start] + bytes(byte ^ 0x55 for byte in content[start:])
 
 
 def truncate(shard):
@@ -27,7 +22,7 @@ def truncate(shard):
 
 
 def rewrite(shard):
-    content = other_bytes(shard.read_bytes())
+    content = models.other_bytes(shard.read_bytes())
     with open(shard, "r+b") as file:
         file.write(content)
 
@@ -40,7 +35,7 @@ def rewrite_secretly(shard):
 
 def replace(shard):
     new = shard.with_suffix(".new")
-    new.write_bytes(other_bytes(shard.read_bytes()))
+    new.write_bytes(models.other_bytes(shard.read_bytes()))
     new.rename(shard)
 
 
@@ -147,11 +142,11 @@ class Case:
             if n == 1:
                 tally.count(kind, what, "it did not stop", 0)
             return False
-        after = {}
+        rights = [expected]
         if not opened and change in (rewrite, rewrite_secretly, replace):
             whole, halves = models.read_file(shard)
-            after = {**whole, **(halves if self.way is FILE else {})}
-        tally.count(kind, what, judge(outcome, expected, after))
+            rights.append({**expected, **whole, **(halves if self.way is FILE else {})})
+        tally.count(kind, what, judge(outcome, [SHARD], *rights))
         return True
 
 
@@ -165,22 +160,6 @@ def stops(probe, log):
             seen, number = stops, number + 1
             yield number
         time.sleep(0.0005)
-
-
-def judge(outcome, expected, after):
-    """What is not as promised, or nothing; `after` are digests that are right too."""
-    if outcome.kind not in ("ok", "error"):
-        return f"{outcome.kind}, {outcome.text}"
-    if outcome.left:
-        return f"left {outcome.left}"
-    if outcome.kind == "error":
-        return None if SHARD in outcome.text else f"the error does not name the shard: {outcome.text}"
-    if outcome.digests == expected:
-        return None
-    changed = {name for name in expected if outcome.digests.get(name) != expected[name]}
-    if after and all(outcome.digests.get(name) == digest for name, digest in after.items()):
-        return None if changed <= set(after) else f"other bytes of {sorted(changed - set(after))}"
-    return f"neither the old bytes nor an error: {sorted(changed)[:5]}"
 
 
 def mapped(tally, work):

@@ -4,9 +4,9 @@ import pathlib
 import shutil
 
 import models
-from probe import use
 from strace import Strace, calls_in
 from tally import EXCEPTED, is_beyond
+from verdict import judge, judge_save
 from ways import FILE, LOADS, MAPS, OPEN, SAVE, right
 
 LOOK = ["EIO", "EACCES", "ESTALE", "EINTR", "ENOMEM"]
@@ -127,40 +127,19 @@ class Case:
 
     def judge(self, outcome, injected, expected, to):
         """What is not as promised, or nothing."""
-        if outcome.kind not in ("ok", "error"):
-            is_memory = PATHLESS.issuperset(call for call, _ in injected)
-            return EXCEPTED if is_memory and is_beyond(outcome) else f"{outcome.kind}, {outcome.text}"
-        if outcome.left:
-            return f"left {outcome.left}"
-        if self.old:
-            wrong = self.judge_saved(outcome, injected, to)
-            if wrong:
-                return wrong
-        if outcome.kind == "ok":
-            same = (outcome.digests, outcome.index) == (expected.digests, expected.index)
-            return None if same else "other bytes than without the fault"
-        if not injected:
-            return f"an error without a fault: {outcome.text}"
-        names = {pathlib.Path(path).name for _, paths in injected for path in paths}
-        if any(call in PATHLESS for call, _ in injected):
+        calls = {call for call, _ in injected}
+        if calls & PATHLESS and is_beyond(outcome):
+            return EXCEPTED
+        names = {pathlib.Path(path).name for _, paths in injected for path in paths} - {""}
+        if calls & PATHLESS:
             names |= {self.model.name, "thread"}
-        if self.old:
+        if self.old and calls:
             names |= {to.name}
-        named = any(name in outcome.text for name in names)
-        return None if named else f"the error names none of {sorted(names)}: {outcome.text}"
-
-    def judge_saved(self, outcome, injected, to):
-        """Of a save: the target is the old model, the new one, or no model at all."""
-        hidden = [entry.name for entry in to.iterdir() if entry.name.startswith(".")]
-        found, old = models.read_model(to), models.read_model(self.old)
-        new = models.read_model(self.model)
-        if outcome.kind == "ok" and found != new:
-            return "saved, and the target is another model"
-        if hidden and found == old and not any(call in CLEANING for call, _ in injected):
-            return f"left {hidden} in the target"
-        if found not in (old, new):
-            opened = use("load", to)
-            if opened.kind == "ok" and opened.digests not in (old, new):
-                return f"the target opens as a mix: {sorted(opened.digests)}"
-        shutil.rmtree(to)
-        return None
+        wrong = judge(outcome, names, expected.digests)
+        if not wrong and outcome.kind == "ok" and outcome.index != expected.index:
+            wrong = f"another index than without the fault: {outcome.index}"
+        if self.old and not wrong:
+            old, new = models.read_model(self.old), models.read_model(self.model)
+            wrong = judge_save(outcome, to, old, new, not calls & CLEANING)
+            shutil.rmtree(to)
+        return wrong

@@ -10,6 +10,7 @@ import threading
 import models
 from fusefs import FaultyFs, File
 from probe import Probe, use
+from verdict import judge
 from ways import LOADS, MAPS, OPEN, right
 
 SHARD = "model-00002-of-00004.safetensors"
@@ -56,13 +57,13 @@ def shorten(file, offset, length):
 
 
 def rewrite(file, offset, length):
-    file.rewrite(other_bytes(file.content))
+    file.rewrite(models.other_bytes(file.content))
     return file.content[offset : offset + length]
 
 
 def rewrite_after(file, offset, length):
     content = file.content
-    file.rewrite(other_bytes(content))
+    file.rewrite(models.other_bytes(content))
     return content[offset : offset + length]
 
 
@@ -99,12 +100,6 @@ def growing(file):
 LIES = [longer, shorter, empty, endless, waning, growing]
 
 
-def other_bytes(content):
-    """The same header, and other bytes of every tensor."""
-    start = 8 + int.from_bytes(content[:8], "little")
-    return content[:start] + bytes(byte ^ 0x55 for byte in content[start:])
-
-
 class Rig:
     """Mounts copies of a model and uses them."""
 
@@ -136,23 +131,11 @@ class Rig:
                     way.go(probe)
                     outcome = probe.outcome()
                     harmed = len(file.reads) - before >= n
-            wrong = self.judge(outcome, way, harmed)
+            wrong = judge(outcome, [SHARD] if harmed else [], self.expected[way.name])
             what = f"{way.label}, {harm.__name__} at read {n}"
             self.tally.count(KIND, what, wrong, int(harmed))
             if not harmed:
                 return
-
-    def judge(self, outcome, way, harmed=True):
-        """What is not as promised, or nothing."""
-        if outcome.kind not in ("ok", "error"):
-            return f"{outcome.kind}, {outcome.text}"
-        if outcome.left:
-            return f"left {outcome.left}"
-        if outcome.kind == "error":
-            named = harmed and SHARD in outcome.text
-            return None if named else f"harmed {harmed}, the error is: {outcome.text}"
-        same = outcome.digests == self.expected[way.name]
-        return None if same else "neither the old bytes nor an error"
 
     def lie(self, way, lie):
         """Says a wrong length of a shard, from the start and once it is open."""
@@ -166,7 +149,7 @@ class Rig:
                     way.go(probe)
                     outcome = probe.outcome()
             when = "from the start" if from_start else "once open"
-            wrong = self.judge(outcome, way)
+            wrong = judge(outcome, [SHARD], self.expected[way.name])
             self.tally.count(KIND, f"{way.label}, {lie.__name__} {when}", wrong)
 
     def start(self, way, path, from_start):
