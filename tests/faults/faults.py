@@ -15,6 +15,7 @@ import sys
 
 import changes
 import inject
+import kills
 import limits
 import remote
 import short
@@ -24,6 +25,7 @@ from tally import Tally
 KINDS = {
     "inject": inject,
     "short": short,
+    "kills": kills,
     "changes": changes,
     "limits": limits,
     "remote": remote,

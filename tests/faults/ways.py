@@ -16,9 +16,9 @@ class Way:
         shown = [name, *(f"{key}={value}" for key, value in options.items())]
         self.label = " ".join(shown + (["without cachestat"] if denied else []))
 
-    def start(self, model, to=None):
+    def start(self, model, to=None, **more):
         """A process that waits at the step from which it is harmed."""
-        options = dict(self.options)
+        options = {**self.options, **more}
         if self.since != "started":
             options["steps"] = 1
         if to:
@@ -39,6 +39,7 @@ class Way:
 FILE = Way("file", "started", "model-00002-of-00004.safetensors")
 OPEN = Way("open", "started", threads=1)
 SAVE = Way("save", "loaded")
+WRITE = Way("write", "loaded", FILE.file)
 # Those that read every tensor into memory.
 LOADS = [
     Way("load", threads=1),

@@ -3,7 +3,7 @@
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 
-use modeldir::Io;
+use modeldir::{Io, MemoryCheck};
 
 /// What to do and how.
 pub(crate) struct Args {
@@ -12,8 +12,12 @@ pub(crate) struct Args {
     pub(crate) io: Io,
     pub(crate) threads: Option<NonZeroUsize>,
     pub(crate) max_bytes_in_flight: Option<NonZeroU64>,
+    /// Whether loads compare what they need with what there is.
+    pub(crate) memory_check: MemoryCheck,
     /// Where to save.
     pub(crate) to: PathBuf,
+    /// Bytes of tensors in one file that is saved.
+    pub(crate) shard_size: u64,
     /// Whether to wait after each step.
     pub(crate) steps: bool,
     /// Whether a byte from standard input cancels what follows opening.
@@ -31,7 +35,9 @@ impl Args {
             io: Io::Auto,
             threads: None,
             max_bytes_in_flight: None,
+            memory_check: MemoryCheck::Skip,
             to: PathBuf::new(),
+            shard_size: 150_000,
             steps: false,
             cancel: false,
         };
@@ -49,7 +55,9 @@ impl Args {
             ("io", "direct") => self.io = Io::Direct,
             ("threads", count) => self.threads = Some(count.parse().ok()?),
             ("in_flight", bytes) => self.max_bytes_in_flight = Some(bytes.parse().ok()?),
-            ("to", folder) => self.to = folder.into(),
+            ("memory_check", "1") => self.memory_check = MemoryCheck::Available,
+            ("to", path) => self.to = path.into(),
+            ("shard_size", bytes) => self.shard_size = bytes.parse().ok()?,
             ("steps", "1") => self.steps = true,
             ("cancel", "1") => self.cancel = true,
             _ => return None,

@@ -7,7 +7,7 @@ use modeldir::{AsyncLoadOptions, Cancel, Existing, LoadOptions, LoadPlan, MapOpt
 use modeldir::{Error, Result, Topology};
 use modeldir::{OpenOptions, Partition, SaveOptions, Selection, StreamOptions, TensorStore};
 use serde_json::json;
-use tensorfile::TensorFile;
+use tensorfile::{TensorFile, Writer};
 
 use crate::args::Args;
 use crate::digests::Digests;
@@ -15,8 +15,10 @@ use crate::talk::Talk;
 
 /// Uses the model in the way that the arguments name.
 pub(crate) fn run(args: &Args, talk: &Talk) -> Result<Digests> {
-    if args.way == "file" {
-        return file(args);
+    match args.way.as_str() {
+        "file" => return file(args),
+        "write" => return write(args, talk),
+        _ => {}
     }
     let options = OpenOptions { threads: args.threads, ..OpenOptions::default() };
     let model = ModelDir::open_with(&args.path, &options)?;
@@ -58,11 +60,27 @@ fn file(args: &Args) -> Result<Digests> {
     Ok(digests)
 }
 
+/// One file, read and written anew.
+fn write(args: &Args, talk: &Talk) -> Result<Digests> {
+    let file = TensorFile::open(&args.path)?;
+    step(args, talk, "opened");
+    let tensors = file.names().map(|name| file.read(name)).collect::<Result<Vec<_>, _>>()?;
+    step(args, talk, "loaded");
+    let (mut writer, mut digests) = (Writer::new(), Digests::default());
+    for tensor in &tensors {
+        writer.add_tensor(tensor)?;
+        digests.add(tensor);
+    }
+    writer.save(&args.to)?;
+    Ok(digests)
+}
+
 fn model_in(args: &Args, talk: &Talk, model: &ModelDir, cancel: &Cancel) -> Result<Digests> {
     let load = LoadOptions {
         threads: args.threads,
         io: args.io,
         cancel: Some(cancel),
+        memory_check: args.memory_check,
         ..LoadOptions::default()
     };
     let plan = model.plan();
@@ -96,7 +114,7 @@ fn model_in(args: &Args, talk: &Talk, model: &ModelDir, cancel: &Cancel) -> Resu
         "save" => {
             let store = plan.load(&load)?;
             step(args, talk, "loaded");
-            let (max_shard_size, existing) = (150_000, Existing::Replace);
+            let (max_shard_size, existing) = (args.shard_size, Existing::Replace);
             let options = SaveOptions { max_shard_size, existing, ..SaveOptions::default() };
             store.save(&args.to, &options)?;
             add(&mut digests, &store);
