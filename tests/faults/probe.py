@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import resource
 import select
 import subprocess
 import time
@@ -161,5 +162,13 @@ class Probe:
 def use(way, path, **options):
     """Uses a model without anything going on meanwhile."""
     with Probe(way, path, **options) as probe:
+        probe.go()
+        return probe.outcome()
+
+
+def limited(way, path, what, most, **options):
+    """Uses a model in a process that, once started, may have so much of something."""
+    with Probe(way, path, **options) as probe:
+        resource.prlimit(probe.pid, what, (most, most))
         probe.go()
         return probe.outcome()
