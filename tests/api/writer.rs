@@ -116,7 +116,8 @@ fn what_no_reader_takes_is_not_written() {
     let short = writer.add("b", Dtype::F32, vec![3], &bytes).unwrap_err();
     assert!(matches!(short, Error::ByteLen { found: 8, .. }));
 
-    let mut capped = Writer::with_options(WriterOptions { max_header_bytes: 16 });
+    let mut capped =
+        Writer::with_options(WriterOptions { max_header_bytes: 16, ..WriterOptions::default() });
     capped.add("a", Dtype::U8, vec![8], &bytes).unwrap();
     let too_large = capped.to_bytes().unwrap_err();
     assert!(matches!(too_large, Error::WriterHeaderTooLarge { max: 16, .. }));

@@ -123,7 +123,9 @@ impl TensorStore {
     /// [`Error::WeightsExist`] if weights are there and are not to be replaced,
     /// [`Error::MetadataKey`] for a metadata key or an alias that cannot be recorded,
     /// [`Error::HeaderTooLarge`] for a shard whose header no reader accepts, [`Error::File`] with
-    /// the file that could not be written. After any but the last, the directory is as it was.
+    /// the file that could not be written, or with the tensor that no reader accepts by default:
+    /// [`Writer`](tensorfile::Writer) writes such a file where its options say so. After any but
+    /// [`tensorfile::Error::Io`], the directory is as it was.
     pub fn save(&self, dir: impl AsRef<Path>, options: &SaveOptions) -> Result<Saved> {
         let dir = dir.as_ref();
         let _span = debug_span!("save", tensors = self.len()).entered();
@@ -272,6 +274,9 @@ fn of_file(path: PathBuf, error: tensorfile::Error) -> Error {
         }
         tensorfile::Error::WriterHeaderTooLarge { header_len, max, .. } => {
             Error::HeaderTooLarge { path, header_len, max }
+        }
+        tensorfile::Error::WriterTooManyTensors { found, max, .. } => {
+            tensorfile::Error::WriterTooManyTensors { path, found, max }.into()
         }
         other => other.into(),
     }

@@ -299,6 +299,24 @@ pub enum Error {
         PathText(path)
     )]
     WriterHeaderTooLarge { path: PathBuf, header_len: u64, max: u64 },
+    /// There are more tensors to be written than readers accept in a file.
+    #[error(
+        "{}: {found} tensors to be written, the limit is {max} (WriterOptions::max_tensors raises it)",
+        PathText(path)
+    )]
+    WriterTooManyTensors { path: PathBuf, found: usize, max: usize },
+    /// The name of a tensor to be written is longer than readers accept.
+    #[error(
+        "tensor {}: name of {byte_len} bytes to be written, the limit is {max} (WriterOptions::max_name_bytes raises it)",
+        Quoted(tensor)
+    )]
+    WriterNameTooLong { tensor: Box<str>, byte_len: usize, max: usize },
+    /// A tensor to be written has more dimensions than readers accept.
+    #[error(
+        "tensor {}: {found} dimensions to be written, the limit is {max} (WriterOptions::max_rank raises it)",
+        Quoted(tensor)
+    )]
+    WriterTooManyDimensions { tensor: Box<str>, found: usize, max: usize },
 }
 
 impl Error {
@@ -356,7 +374,8 @@ impl Error {
             | Self::SelectionRange { path, .. }
             | Self::SelectionPartialByte { path, .. }
             | Self::SelectionOverflow { path, .. }
-            | Self::WriterHeaderTooLarge { path, .. } => Some(path),
+            | Self::WriterHeaderTooLarge { path, .. }
+            | Self::WriterTooManyTensors { path, .. } => Some(path),
             Self::DtypeMismatch { .. }
             | Self::Unaligned { .. }
             | Self::InvalidBool { .. }
@@ -365,7 +384,9 @@ impl Error {
             | Self::TensorOutOfMemory { .. }
             | Self::ByteLen { .. }
             | Self::ReservedName { .. }
-            | Self::NameTaken { .. } => None,
+            | Self::NameTaken { .. }
+            | Self::WriterNameTooLong { .. }
+            | Self::WriterTooManyDimensions { .. } => None,
         }
     }
 
@@ -401,7 +422,9 @@ impl Error {
             | Self::TensorOutOfMemory { tensor, .. }
             | Self::ByteLen { tensor, .. }
             | Self::ReservedName { tensor }
-            | Self::NameTaken { tensor } => Some(tensor),
+            | Self::NameTaken { tensor }
+            | Self::WriterNameTooLong { tensor, .. }
+            | Self::WriterTooManyDimensions { tensor, .. } => Some(tensor),
             _ => None,
         }
     }

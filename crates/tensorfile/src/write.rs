@@ -9,7 +9,9 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::format::{IN_MEMORY, MAX_HEADER_BYTES, METADATA_KEY, PREFIX_LEN};
+use crate::format::{
+    IN_MEMORY, MAX_HEADER_BYTES, MAX_NAME_BYTES, MAX_RANK, MAX_TENSORS, METADATA_KEY, PREFIX_LEN,
+};
 use crate::tensor::check_byte_len;
 use crate::{Dtype, Error, Result, Tensor};
 
@@ -39,16 +41,28 @@ pub struct Writer<'a> {
     tensors: BTreeMap<Cow<'a, str>, Entry<'a>>,
 }
 
-/// How a file is written.
+/// How a file is written: by default only what is read by default, so the limits are those of
+/// [`HeaderOptions`](crate::HeaderOptions).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriterOptions {
-    /// The longest header that is written; 100,000,000 bytes, which is what readers accept.
+    /// The longest header that is written, in bytes; 100,000,000 by default.
     pub max_header_bytes: u64,
+    /// Tensors that a file may have; 1,000,000 by default.
+    pub max_tensors: usize,
+    /// Bytes that the name of a tensor may have; 65,536 by default.
+    pub max_name_bytes: usize,
+    /// Dimensions that a shape may have; 64 by default.
+    pub max_rank: usize,
 }
 
 impl Default for WriterOptions {
     fn default() -> Self {
-        Self { max_header_bytes: MAX_HEADER_BYTES }
+        Self {
+            max_header_bytes: MAX_HEADER_BYTES,
+            max_tensors: MAX_TENSORS,
+            max_name_bytes: MAX_NAME_BYTES,
+            max_rank: MAX_RANK,
+        }
     }
 }
 
@@ -97,7 +111,8 @@ impl<'a> Writer<'a> {
     /// # Errors
     ///
     /// [`Error::ReservedName`] for the name `__metadata__`, [`Error::NameTaken`] for one that was
-    /// added before, [`Error::ByteLen`] if there are not as many bytes as dtype and shape need.
+    /// added before, [`Error::WriterNameTooLong`] and [`Error::WriterTooManyDimensions`] for what is
+    /// over the limits, [`Error::ByteLen`] if there are not as many bytes as dtype and shape need.
     pub fn add(
         &mut self,
         name: impl Into<Cow<'a, str>>,
@@ -112,6 +127,7 @@ impl<'a> Writer<'a> {
         if self.tensors.contains_key(&name) {
             return Err(Error::NameTaken { tensor: name.into() });
         }
+        self.check_limits(&name, &shape)?;
         check_byte_len(&name, dtype, &shape, bytes.len())?;
         self.tensors.insert(name, Entry { dtype, shape, bytes });
         Ok(())
@@ -130,8 +146,8 @@ impl<'a> Writer<'a> {
     ///
     /// # Errors
     ///
-    /// [`Error::WriterHeaderTooLarge`] if the header is over the limit, [`Error::OutOfMemory`] if
-    /// there is no memory for the file.
+    /// [`Error::WriterHeaderTooLarge`] and [`Error::WriterTooManyTensors`] for what is over the
+    /// limits, [`Error::OutOfMemory`] if there is no memory for the file.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let (head, tensors) = self.layout(Path::new(IN_MEMORY))?;
         let data_len = tensors.iter().map(|entry| entry.bytes.len());
@@ -161,7 +177,8 @@ impl<'a> Writer<'a> {
     ///
     /// # Errors
     ///
-    /// [`Error::WriterHeaderTooLarge`] before anything is written; [`Error::Io`] otherwise.
+    /// [`Error::WriterHeaderTooLarge`] and [`Error::WriterTooManyTensors`] before anything is
+    /// written; [`Error::Io`] otherwise.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
         let (head, tensors) = self.layout(path)?;
@@ -178,8 +195,26 @@ impl<'a> Writer<'a> {
         sync_folder(folder).map_err(failed("sync its folder after replacing the file"))
     }
 
+    /// Refuses a tensor that readers would refuse for its name or its shape.
+    fn check_limits(&self, name: &str, shape: &[usize]) -> Result<()> {
+        let WriterOptions { max_name_bytes, max_rank, .. } = self.options;
+        if name.len() > max_name_bytes {
+            let (tensor, byte_len) = (name.into(), name.len());
+            return Err(Error::WriterNameTooLong { tensor, byte_len, max: max_name_bytes });
+        }
+        if shape.len() > max_rank {
+            let (tensor, found) = (name.into(), shape.len());
+            return Err(Error::WriterTooManyDimensions { tensor, found, max: max_rank });
+        }
+        Ok(())
+    }
+
     /// The bytes before the data, and the tensors in the order of the file; `path` is for errors.
     fn layout(&self, path: &Path) -> Result<(Vec<u8>, Vec<&Entry<'a>>)> {
+        let (found, max) = (self.tensors.len(), self.options.max_tensors);
+        if found > max {
+            return Err(Error::WriterTooManyTensors { path: path.to_owned(), found, max });
+        }
         let mut tensors: Vec<_> = self.tensors.iter().collect();
         tensors.sort_by_key(|(_, entry)| Reverse(entry.dtype));
         let mut head = vec![0; PREFIX_LEN];
@@ -282,7 +317,7 @@ fn sync_folder(_folder: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::{Writer, WriterOptions};
-    use crate::{Buffer, Dtype, Error, Tensor};
+    use crate::{Buffer, Dtype, Error, Header, HeaderOptions, Tensor};
     use proptest::prelude::*;
     use std::collections::HashMap;
     use std::fs;
@@ -317,6 +352,10 @@ mod tests {
     fn given(name: &str, dtype: Dtype, shape: &[usize], fill: u8) -> Given {
         let byte_len = dtype.byte_len(shape.iter().product()).unwrap();
         (name.to_owned(), dtype, shape.to_vec(), vec![fill; byte_len])
+    }
+
+    fn default<T: Default>() -> T {
+        T::default()
     }
 
     fn names_in(folder: &Path) -> Vec<String> {
@@ -409,7 +448,8 @@ mod tests {
     #[test]
     fn a_header_over_the_limit_is_refused_before_anything_is_written() {
         let folder = tempfile::tempdir().unwrap();
-        let mut writer = Writer::with_options(WriterOptions { max_header_bytes: 55 });
+        let options = WriterOptions { max_header_bytes: 55, ..WriterOptions::default() };
+        let mut writer = Writer::with_options(options);
         writer.add("a", Dtype::U8, &[3], b"abc").unwrap();
         for error in [
             writer.to_bytes().unwrap_err(),
@@ -420,6 +460,38 @@ mod tests {
             let named = ["<memory>: header of 56 ", "x.safetensors: header of 56 "];
             assert!(named.iter().any(|start| error.to_string().contains(start)), "{error}");
         }
+        assert!(names_in(folder.path()).is_empty());
+    }
+
+    #[test]
+    fn what_is_read_by_default_is_what_is_written_by_default() {
+        let (read, write) = (HeaderOptions::default(), WriterOptions::default());
+        assert_eq!(read.max_header_bytes, write.max_header_bytes);
+        assert_eq!(read.max_tensors, write.max_tensors);
+        assert_eq!(read.max_name_bytes, write.max_name_bytes);
+        assert_eq!(read.max_rank, write.max_rank);
+    }
+
+    #[test]
+    fn tensors_names_and_dimensions_over_the_limits_are_refused_and_no_others() {
+        let options = WriterOptions { max_tensors: 2, max_name_bytes: 3, max_rank: 1, ..default() };
+        let mut writer = Writer::with_options(options);
+        let error = writer.add("four", Dtype::U8, &[1], b"a").unwrap_err();
+        assert!(matches!(error, Error::WriterNameTooLong { byte_len: 4, max: 3, .. }), "{error}");
+        let error = writer.add("two", Dtype::U8, &[1, 1], b"a").unwrap_err();
+        assert!(matches!(error, Error::WriterTooManyDimensions { found: 2, max: 1, .. }));
+        assert_eq!(error.tensor(), Some("two"));
+
+        writer.add("one", Dtype::U8, &[1], b"a").unwrap();
+        writer.add("two", Dtype::U8, &[1], b"a").unwrap();
+        let limits = HeaderOptions { max_tensors: 2, max_name_bytes: 3, max_rank: 1, ..default() };
+        let bytes = writer.to_bytes().unwrap();
+        assert_eq!(Header::from_bytes(Path::new("x"), &bytes, &limits).unwrap().len(), 2);
+
+        writer.add("six", Dtype::U8, &[1], b"a").unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let error = writer.save(folder.path().join("x.safetensors")).unwrap_err();
+        assert!(matches!(error, Error::WriterTooManyTensors { found: 3, max: 2, .. }), "{error}");
         assert!(names_in(folder.path()).is_empty());
     }
 
