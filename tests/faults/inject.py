@@ -54,7 +54,7 @@ ERRORS = {
 # Calls that bring memory or threads: the error has no file of its own to name.
 PATHLESS = {"mmap", "mremap", "mprotect", "madvise", "clone3", "sched_getaffinity"}
 # Calls that take away what a save leaves behind when it fails.
-CLEANING = {"unlink", "unlinkat", "rmdir", "openat", "getdents64", "newfstatat", "statx"}
+CLEANING = {"unlink", "unlinkat", "rmdir", "openat", "getdents64", "newfstatat", "statx", "fcntl"}
 # More calls of a kind than any way makes.
 ENDLESS = 400
 WAYS = [OPEN, FILE, *LOADS, *MAPS, SAVE]

@@ -151,7 +151,8 @@ class Probe:
     def death(self):
         self.process.wait(PATIENCE)
         code, text = self.process.returncode, self.process.stderr.read().decode(errors="replace")
-        return Outcome("died", text=f"status {code}: {text.strip()[-300:]}", signal=max(-code, 0))
+        # Several threads may have had their last words.
+        return Outcome("died", text=f"status {code}: {text.strip()[-2000:]}", signal=max(-code, 0))
 
     def where(self):
         """What the threads of a process that hangs wait for."""
