@@ -281,6 +281,13 @@ mod tests {
     }
 
     #[test]
+    fn ranges_of_a_dimension_take_the_place_of_earlier_ones() {
+        let last = Selection::all().with_range(1, 1..3);
+        let both = Selection::all().with_ranges(1, vec![0..1, 2..4]).with_range(1, 1..3);
+        assert_eq!(both, last);
+    }
+
+    #[test]
     fn literal_cases_lower_to_literal_runs() {
         let all = Selection::all;
         type Case = (Selection, &'static [usize], &'static [usize], &'static [Range<usize>]);

@@ -177,6 +177,41 @@ mod tests {
     }
 
     #[test]
+    fn what_belongs_to_no_layer_weighs_on_the_devices_that_the_rules_name() {
+        // Four layers of 100 bytes, and 200 more of what is tried; the devices are alike.
+        let cases: [(&str, &str, &str, &[usize]); 8] = [
+            ("x", r#""pp": "first""#, "last", &[1, 3]),
+            ("x", r#""pp": "last""#, "last", &[3, 1]),
+            ("x", r#""pp": {"stage": 0}"#, "last", &[1, 3]),
+            ("x", r#""pp": {"stage": 1}"#, "last", &[3, 1]),
+            ("x", r#""pp": "everywhere""#, "last", &[2, 2]),
+            ("x", r#""tp": "replicate""#, "last", &[2, 2]),
+            ("layers.4.w", r#""tp": "replicate""#, "last", &[3, 1]),
+            ("layers.4.w", r#""tp": "replicate""#, "skip", &[2, 2]),
+        ];
+        for (name, rule, extra_layers, sizes) in cases {
+            let rules = format!(
+                r#"{{"num_layers": 4, "extra_layers": "{extra_layers}",
+                    "rules": [{{"match": "{name}", {rule}}}]}}"#
+            );
+            let partition: Partition = serde_json::from_str(&rules).unwrap();
+            let layers = ["layers.0.w", "layers.1.w", "layers.2.w", "layers.3.w"];
+            let tensors = layers.map(|name| (name, 100)).into_iter().chain([(name, 200)]);
+            let split = partition.balance_by_bytes(tensors, &[1000, 1000]).unwrap();
+            assert_eq!(split, LayerSplit::Sizes(sizes.into()), "{name}, {rule}, {extra_layers}");
+        }
+    }
+
+    #[test]
+    fn a_stage_that_is_not_there_is_refused() {
+        let rules = r#"{"rules": [{"match": "x", "pp": {"stage": 2}}]}"#;
+        let partition: Partition = serde_json::from_str(rules).unwrap();
+        let error = partition.balance_by_bytes([("x", 1)], &[1000, 1000]).unwrap_err();
+        let expected = matches!(error, Error::Number { what: "stage", number: 2, count: 2, .. });
+        assert!(expected, "{error}");
+    }
+
+    #[test]
     fn what_does_not_fit_is_refused_with_the_sums() {
         for budgets in [&[][..], &[0], &[500, 500], &[100, 10_000]] {
             let error = balance(budgets).unwrap_err();

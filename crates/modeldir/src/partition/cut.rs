@@ -146,7 +146,7 @@ impl Partition {
 mod tests {
     use serde_json::json;
 
-    use crate::Partition;
+    use crate::{Partition, PartitionReport};
 
     #[test]
     fn rules_may_be_about_some_numbers() {
@@ -160,5 +160,17 @@ mod tests {
         assert_eq!(layers(any), [(Some(0), Some(0)), (Some(0), Some(1)), (Some(0), Some(12))]);
         let some = json!([{"match": "h.1*.w", "tp": "row"}]);
         assert_eq!(layers(some), [(None, Some(0)), (Some(0), Some(1)), (Some(0), Some(12))]);
+    }
+
+    #[test]
+    fn a_report_shows_what_is_odd_and_nothing_else() {
+        let mut report = PartitionReport { replicated_bytes: 12, ..PartitionReport::default() };
+        assert_eq!(report.to_string(), "12 bytes on other ranks too\n");
+        report.unused.push("a.*".to_owned());
+        report.unmatched.extend((0..12).map(|i| format!("w{i}")));
+        let shown = "1 rules that match nothing: \"a.*\"\n12 tensors that no rule matches: \"w0\", \"w1\", \
+            \"w2\", \"w3\", \"w4\", \"w5\", \"w6\", \"w7\", \"w8\", \"w9\" and 2 more\n\
+            12 bytes on other ranks too\n";
+        assert_eq!(report.to_string(), shown);
     }
 }

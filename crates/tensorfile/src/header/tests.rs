@@ -389,6 +389,16 @@ fn limits_hold_to_the_last_one_and_say_what_raises_them() {
 }
 
 #[test]
+fn a_file_with_more_tensors_than_may_be_is_told_how_many_it_has() {
+    let options = HeaderOptions { max_tensors: 2, ..HeaderOptions::default() };
+    for (names, count) in [(&["a", "b", "c"][..], 3), (&["a", "b", "c", "d", "e"], 5)] {
+        let error = within(&options, names, "[0]").unwrap_err();
+        let Error::TooManyTensors { found, max: 2, .. } = error else { unreachable!("{error}") };
+        assert_eq!(found, count);
+    }
+}
+
+#[test]
 fn default_limits_are_those_of_the_documentation() {
     let options = HeaderOptions::default();
     for (len, is_ok) in [(65_536, true), (65_537, false)] {
