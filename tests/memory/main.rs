@@ -1,12 +1,97 @@
 //! The memory that opening takes, held to the bound that the documentation states. A binary of its
 //! own, for it counts what every thread allocates.
 
-use modeldir::ModelDir;
-use modeldir_fixtures::{ShardedModel, Tensor as Made, file};
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use modeldir::{Error, ModelDir, OpenOptions};
+use modeldir_fixtures::{Excess, ShardedModel, Tensor as Made, file};
 use peak_alloc::PeakAlloc;
+use tensorfile::HeaderOptions;
 
 #[global_allocator]
 static ALLOCATOR: PeakAlloc = PeakAlloc;
+
+/// Lets one test at a time count.
+fn alone() -> MutexGuard<'static, ()> {
+    static COUNTING: Mutex<()> = Mutex::new(());
+    COUNTING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What the documentation of `OpenOptions` promises: so many times the bytes of headers and index.
+const MAX_FACTOR: usize = 8;
+
+/// And so many bytes for each shard.
+const PER_SHARD: usize = 2048;
+
+/// And so much whatever the model, which aliases alone can come near.
+const CONSTANT: usize = 2 << 20;
+
+/// What it is without them.
+const CONSTANT_WITHOUT_ALIASES: usize = 64 << 10;
+
+/// Bytes of headers and index of each hostile directory: many times what is constant, and about as
+/// many as the aliases need that are kept.
+const HOSTILE_LENS: [usize; 2] = [1 << 20, 96 << 10];
+
+/// Opens and returns the most memory that it took.
+fn peak_of(path: &Path, options: &OpenOptions) -> (Result<ModelDir, Error>, usize) {
+    let before = ALLOCATOR.current_usage();
+    ALLOCATOR.reset_peak_usage();
+    let opened = ModelDir::open_with(path, options);
+    (opened, ALLOCATOR.peak_usage() - before)
+}
+
+/// Whether a kind of directory opens under these options.
+fn opens(excess: Excess, is_raised: bool) -> bool {
+    match excess {
+        Excess::Absent | Excess::Misplaced | Excess::Shards => false,
+        Excess::Dimensions => is_raised,
+        _ => true,
+    }
+}
+
+#[test]
+fn hostile_directories_take_memory_in_proportion_to_their_length() {
+    let _alone = alone();
+    let header = HeaderOptions {
+        max_tensors: usize::MAX,
+        max_name_bytes: usize::MAX,
+        max_rank: usize::MAX,
+        ..HeaderOptions::default()
+    };
+    let raised = OpenOptions { header, max_shards: usize::MAX, ..OpenOptions::default() };
+    let default = OpenOptions::default();
+    let all = HOSTILE_LENS.iter().flat_map(|len| Excess::ALL.map(|excess| (excess, *len)));
+    for (excess, len) in all {
+        let folder = tempfile::tempdir().unwrap();
+        let len = excess.write(folder.path(), len).unwrap();
+        for (options, is_raised) in [(&default, false), (&raised, true)] {
+            let (opened, peak) = peak_of(folder.path(), options);
+            assert_eq!(opened.is_ok(), opens(excess, is_raised), "{excess:?}: {opened:?}");
+            // What is said of it is bounded too.
+            let said = match &opened {
+                Ok(model) => model.report().to_string(),
+                Err(error) => error.to_string(),
+            };
+            let shards = match &opened {
+                Ok(model) => model.shards().len(),
+                Err(Error::Incomplete { faults, .. }) if excess == Excess::Shards => faults.len(),
+                Err(_) => 2,
+            };
+            let factor = peak as f64 / len as f64;
+            println!("{factor:6.2} {excess:?}, {shards} shards, {} bytes said", said.len());
+            // Only where the limit is raised can a shape be that long.
+            let max_factor = if excess == Excess::Dimensions { 11 } else { MAX_FACTOR };
+            let is_constant = excess == Excess::Aliases;
+            let constant = if is_constant { CONSTANT } else { CONSTANT_WITHOUT_ALIASES };
+            let most = max_factor * len + PER_SHARD * shards + constant;
+            assert!(peak <= most, "{excess:?}: {peak} bytes for {len} and {shards} shards");
+            let lines = said.lines().count();
+            assert!(excess == Excess::Shards || lines <= 1100, "{excess:?}: {lines} lines");
+        }
+    }
+}
 
 /// Experts of one shard, whose headers are long beside their bytes.
 fn experts(shard: usize) -> Vec<Made> {
@@ -24,6 +109,7 @@ fn header_len(file: &[u8]) -> usize {
 
 #[test]
 fn opening_takes_at_most_four_times_the_headers() {
+    let _alone = alone();
     const SHARDS: usize = 40;
     let folder = tempfile::tempdir().unwrap();
     let mut model = ShardedModel::new(SHARDS);

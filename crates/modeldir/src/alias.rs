@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 use tensorfile::Quoted;
 
@@ -52,11 +53,16 @@ const MAX_FROM_METADATA: usize = 10_000;
 
 /// The aliases of a model, by name.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Aliases(Vec<Alias>);
+pub(crate) struct Aliases(Arc<[Alias]>);
 
 impl Aliases {
     pub(crate) fn iter(&self) -> std::slice::Iter<'_, Alias> {
         self.0.iter()
+    }
+
+    /// All of them, shared.
+    pub(crate) fn shared(&self) -> Arc<[Alias]> {
+        Arc::clone(&self.0)
     }
 
     /// The alias of this name.

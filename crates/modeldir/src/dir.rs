@@ -345,7 +345,7 @@ fn report(
         total_size,
         skipped: findings.skipped,
         trailing_bytes: trailing.map(|s| (s.path().to_owned(), s.trailing_bytes())).collect(),
-        aliases: index.aliases.iter().cloned().collect(),
+        aliases: index.aliases.shared(),
         notes,
         remarks: resolved.remarks,
     }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use tensorfile::{FloatCast, Lookalike, PathText, Quoted};
 
@@ -202,9 +203,10 @@ pub enum Error {
     MappedTwice { path: PathBuf, tensor: Box<str> },
 
     // -- Shards against index.
-    /// Shards and index do not make a whole model; every fault is listed.
-    #[error("{}: {}", PathText(path), Faults(faults))]
-    Incomplete { path: PathBuf, faults: Vec<Fault> },
+    /// Shards and index do not make a whole model. Every fault of a shard is listed, and of those of
+    /// tensors the first thousand; `more` counts the others.
+    #[error("{}: {}", PathText(path), Faults(faults, *more))]
+    Incomplete { path: PathBuf, faults: Vec<Fault>, more: usize },
 
     // -- Saving.
     /// The directory holds weights, and they are not to be replaced.
@@ -477,10 +479,10 @@ impl Error {
 pub enum Fault {
     /// A shard that the index names is not there.
     #[error("shard {} is missing{cause}{}", PathText(shard), Lost(tensors))]
-    MissingShard { shard: PathBuf, cause: MissingCause, tensors: Vec<String> },
+    MissingShard { shard: Arc<Path>, cause: MissingCause, tensors: Vec<String> },
     /// A shard is there and cannot be used: short, a pointer, damaged, not readable.
     #[error("{error}{}{}", Causes(error), Lost(tensors))]
-    UnusableShard { shard: PathBuf, error: tensorfile::Error, tensors: Vec<String> },
+    UnusableShard { shard: Arc<Path>, error: tensorfile::Error, tensors: Vec<String> },
     /// The index maps a tensor to a shard that does not hold it.
     #[error(
         "tensor {} is not in shard {}, to which the index maps it{}",
@@ -488,7 +490,7 @@ pub enum Fault {
         PathText(shard),
         ElseIn(found_in)
     )]
-    NotInShard { tensor: Box<str>, shard: PathBuf, found_in: Option<PathBuf> },
+    NotInShard { tensor: Box<str>, shard: Arc<Path>, found_in: Option<Arc<Path>> },
     /// Two files hold a tensor, and no index decides.
     #[error(
         "tensor {} is duplicated: it is in {} and in {}",
@@ -496,10 +498,10 @@ pub enum Fault {
         PathText(first),
         PathText(second)
     )]
-    DuplicateTensor { tensor: Box<str>, first: PathBuf, second: PathBuf },
+    DuplicateTensor { tensor: Box<str>, first: Arc<Path>, second: Arc<Path> },
     /// A shard holds a tensor that the index does not map (only with [`Unindexed::Error`](crate::Unindexed)).
     #[error("tensor {} in shard {} is not in the index", Quoted(tensor), PathText(shard))]
-    Unindexed { tensor: Box<str>, shard: PathBuf },
+    Unindexed { tensor: Box<str>, shard: Arc<Path> },
 }
 
 /// Why a shard is probably missing.
@@ -586,16 +588,20 @@ impl fmt::Display for Found<'_> {
 }
 
 /// Displays the faults of a directory: one in the line, several in lines of their own.
-struct Faults<'a>(&'a [Fault]);
+struct Faults<'a>(&'a [Fault], usize);
 
 impl fmt::Display for Faults<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let [only] = self.0 {
+        let Self(faults, more) = self;
+        if let ([only], 0) = (faults, more) {
             return only.fmt(f);
         }
-        write!(f, "{} faults", self.0.len())?;
-        for fault in self.0 {
+        write!(f, "{} faults", faults.len().saturating_add(*more))?;
+        for fault in *faults {
             write!(f, "\n  {fault}")?;
+        }
+        if *more > 0 {
+            write!(f, "\n  and {more} more of tensors")?;
         }
         Ok(())
     }
@@ -632,7 +638,7 @@ impl fmt::Display for Lost<'_> {
 }
 
 /// Displays where else a tensor was found.
-struct ElseIn<'a>(&'a Option<PathBuf>);
+struct ElseIn<'a>(&'a Option<Arc<Path>>);
 
 impl fmt::Display for ElseIn<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

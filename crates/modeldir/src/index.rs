@@ -73,6 +73,9 @@ impl<'a> IndexedTensor<'a> {
     }
 }
 
+/// Faults of tensors that an error lists; more are only counted, for there may be millions.
+const MAX_TENSOR_FAULTS: usize = 1000;
+
 /// The tensors of a model directory by name, and the shards they lie in.
 #[derive(Debug)]
 pub(crate) struct Index {
@@ -149,9 +152,10 @@ impl Index {
         let skips = options.missing_shards == MissingShards::Skip && !index.shards.is_empty();
         let can_skip = |fault: &Fault| skips && matches!(fault, Fault::MissingShard { .. });
         let (skipped, mut faults): (Vec<_>, Vec<_>) = lost.into_iter().partition(can_skip);
-        faults.extend(index.join_faults(&joined, options.unindexed));
+        let (of_tensors, more) = index.join_faults(&joined, options.unindexed);
+        faults.extend(of_tensors);
         if !faults.is_empty() {
-            return Err(Error::Incomplete { path: root.to_owned(), faults });
+            return Err(Error::Incomplete { path: root.to_owned(), faults, more });
         }
         index.order = std::mem::take(&mut joined.order);
         span.record("tensors", index.len());
@@ -243,14 +247,14 @@ impl Index {
     fn strays(&self, slots: &[Slot]) -> Vec<StrayTensor> {
         let stray = |tensor: IndexedTensor<'_>| StrayTensor {
             tensor: tensor.name().to_owned(),
-            shard: self.shards[tensor.shard()].path().to_owned(),
+            shard: self.shards[tensor.shard()].shared_path(),
         };
         slots.iter().map(|slot| stray(self.at(*slot))).collect()
     }
 
-    /// What the join found that leaves no whole model.
-    fn join_faults(&self, joined: &Joined<'_>, unindexed: Unindexed) -> Vec<Fault> {
-        let shard = |i: u32| self.shards[i as usize].path().to_owned();
+    /// What the join found that leaves no whole model: the first faults, and how many more.
+    fn join_faults(&self, joined: &Joined<'_>, unindexed: Unindexed) -> (Vec<Fault>, usize) {
+        let shard = |i: u32| self.shards[i as usize].shared_path();
         let name = |slot: Slot| self.at(slot).name().into();
         let absent = joined.absent.iter().map(|absent| Fault::NotInShard {
             tensor: absent.name.into(),
@@ -265,7 +269,9 @@ impl Index {
         let refused = joined.unindexed.iter().filter(|_| unindexed == Unindexed::Error);
         let unindexed = refused
             .map(|&stray| Fault::Unindexed { tensor: name(stray), shard: shard(stray.shard) });
-        absent.chain(duplicates).chain(unindexed).collect()
+        let mut all = absent.chain(duplicates).chain(unindexed);
+        let first = all.by_ref().take(MAX_TENSOR_FAULTS).collect();
+        (first, all.count())
     }
 }
 
@@ -286,7 +292,7 @@ fn shard_fault(
     error: tensorfile::Error,
     tensors: Vec<String>,
 ) -> Fault {
-    let shard = shard.to_owned();
+    let shard: Arc<Path> = shard.into();
     match error {
         tensorfile::Error::NotFound { .. } | tensorfile::Error::DanglingLink { .. } => {
             Fault::MissingShard { cause: causes.cause(&shard), shard, tensors }

@@ -8,6 +8,11 @@ use tensorfile::HeaderOptions;
 use crate::json;
 
 /// How to open a model directory. The defaults refuse whatever has two readings.
+///
+/// With the limits as they are by default, opening takes at its peak at most 8 times the bytes of
+/// all headers and the index together, 2 KiB for each shard and 2 MiB, whatever they hold; the headers
+/// of models take less than 4 times. JSON files beside the weights are bounded each by itself: by
+/// `max_json_bytes`, and by 1 GiB for the values that they make.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenOptions {
     /// The variant to open, as `fp16` in `model.fp16.safetensors`. Without one the plain files are

@@ -1,7 +1,8 @@
 //! What opening a directory ignored or found odd, and did not refuse.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use tensorfile::{PathText, Quoted};
 
@@ -12,7 +13,8 @@ use crate::resolve::IgnoredFile;
 
 /// What opening a directory ignored or found odd; nothing here kept it from being opened.
 ///
-/// Displayed, it is a line for each fact, and empty if there is none.
+/// Displayed, it is a line for each fact, and empty if there is none. Of facts of one kind the first
+/// thousand are shown, and how many more there are.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Report {
@@ -34,7 +36,7 @@ pub struct Report {
     /// [`TrailingBytes::Allow`](tensorfile::TrailingBytes) let them pass.
     pub trailing_bytes: Vec<(PathBuf, u64)>,
     /// Names that stand for a tensor stored under another name, by name.
-    pub aliases: Vec<Alias>,
+    pub aliases: Arc<[Alias]>,
     /// What else is odd: fields of a wrong type in the configuration, keys given twice.
     pub notes: Vec<String>,
     /// How the weights were found where that is not by the usual names, which is nothing odd.
@@ -47,7 +49,7 @@ pub struct StrayTensor {
     /// The name.
     pub tensor: String,
     /// The shard that holds it, relative to the directory.
-    pub shard: PathBuf,
+    pub shard: Arc<Path>,
 }
 
 /// The `total_size` of an index beside what it may mean.
@@ -89,19 +91,14 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for ignored in &self.ignored_files {
-            writeln!(f, "ignored file {ignored}")?;
-        }
-        for StrayTensor { tensor, shard } in &self.unindexed {
-            writeln!(f, "tensor {} in {} is not in the index", Quoted(tensor), PathText(shard))?;
-        }
-        for StrayTensor { tensor, shard } in &self.stale {
+        lines(f, "files", &self.ignored_files, |f, ignored| write!(f, "ignored file {ignored}"))?;
+        lines(f, "tensors", &self.unindexed, |f, StrayTensor { tensor, shard }| {
+            write!(f, "tensor {} in {} is not in the index", Quoted(tensor), PathText(shard))
+        })?;
+        lines(f, "tensors", &self.stale, |f, StrayTensor { tensor, shard }| {
             let (tensor, shard) = (Quoted(tensor), PathText(shard));
-            writeln!(
-                f,
-                "tensor {tensor} in {shard} is a stale copy: the index names another shard"
-            )?;
-        }
+            write!(f, "tensor {tensor} in {shard} is a stale copy: the index names another shard")
+        })?;
         if let Some(total) = self.total_size.as_ref().filter(|total| !total.is_exact()) {
             let TotalSize { declared, tensor_bytes, file_bytes, .. } = total;
             let declared = Quoted(declared);
@@ -110,15 +107,52 @@ impl fmt::Display for Report {
                 "total_size is {declared}: tensors have {tensor_bytes} bytes, files {file_bytes}"
             )?;
         }
-        for fault in &self.skipped {
-            writeln!(f, "left out: {fault}")?;
-        }
-        for (shard, count) in &self.trailing_bytes {
-            writeln!(f, "shard {} has {count} bytes after its last tensor", PathText(shard))?;
-        }
-        for Alias { name, target, rule } in &self.aliases {
-            writeln!(f, "tensor {} is {}: {rule}", Quoted(name), Quoted(target))?;
-        }
-        self.notes.iter().chain(&self.remarks).try_for_each(|note| writeln!(f, "{note}"))
+        lines(f, "shards", &self.skipped, |f, fault| write!(f, "left out: {fault}"))?;
+        lines(f, "shards", &self.trailing_bytes, |f, (shard, count)| {
+            write!(f, "shard {} has {count} bytes after its last tensor", PathText(shard))
+        })?;
+        lines(f, "tensors", &self.aliases, |f, Alias { name, target, rule }| {
+            write!(f, "tensor {} is {}: {rule}", Quoted(name), Quoted(target))
+        })?;
+        lines(f, "notes", &self.notes, |f, note| f.write_str(note))?;
+        lines(f, "remarks", &self.remarks, |f, remark| f.write_str(remark))
+    }
+}
+
+/// Lines of one kind that are shown.
+const MAX_LINES: usize = 1000;
+
+/// Writes a line for each of the first facts of a kind, and one that counts the others.
+fn lines<T>(
+    f: &mut fmt::Formatter<'_>,
+    what: &str,
+    facts: &[T],
+    line: impl Fn(&mut fmt::Formatter<'_>, &T) -> fmt::Result,
+) -> fmt::Result {
+    for fact in facts.iter().take(MAX_LINES) {
+        line(f, fact)?;
+        writeln!(f)?;
+    }
+    match facts.len().saturating_sub(MAX_LINES) {
+        0 => Ok(()),
+        more => writeln!(f, "and {more} more {what} of this kind"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MAX_LINES, Report, StrayTensor};
+
+    #[test]
+    fn facts_of_one_kind_are_counted_where_they_are_many() {
+        let stray = |i: usize| StrayTensor {
+            tensor: format!("t{i}"),
+            shard: std::path::Path::new("m.safetensors").into(),
+        };
+        let unindexed: Vec<_> = (0..MAX_LINES + 2).map(stray).collect();
+        let report = Report { unindexed, notes: vec!["odd".into()], ..Report::default() };
+        let text = report.to_string();
+        assert_eq!(text.lines().count(), MAX_LINES + 2);
+        assert!(text.ends_with("\nand 2 more tensors of this kind\nodd\n"), "{text}");
     }
 }

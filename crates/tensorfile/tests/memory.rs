@@ -1,5 +1,8 @@
 //! The memory that a hostile header takes, held to the bound that the documentation states. A
-//! binary of its own with one test, for it counts what every thread allocates.
+//! binary of its own, whose tests take turns, for it counts what every thread allocates.
+
+use std::fmt::Write;
+use std::sync::Mutex;
 
 use peak_alloc::PeakAlloc;
 use tensorfile::{HeaderOptions, TensorFile};
@@ -107,20 +110,60 @@ fn hostile_headers() -> Vec<(&'static str, String)> {
     ]
 }
 
+/// Lets one test at a time count.
+static COUNTING: Mutex<()> = Mutex::new(());
+
+/// Opens a file of this header, and returns what came of it and the most memory that it took, as a
+/// multiple of the length of the header.
+fn open(json: &str, options: &HeaderOptions) -> (tensorfile::Result<usize>, f64) {
+    let file = [&(json.len() as u64).to_le_bytes(), json.as_bytes()].concat();
+    let before = ALLOCATOR.current_usage();
+    ALLOCATOR.reset_peak_usage();
+    let opened = TensorFile::from_source("m", &file[..], options);
+    let peak = ALLOCATOR.peak_usage() - before;
+    (opened.map(|file| file.len()), peak as f64 / json.len() as f64)
+}
+
 #[test]
 fn a_header_takes_memory_in_proportion_to_its_length() {
+    let _alone = COUNTING.lock().unwrap();
     for (name, json) in hostile_headers() {
-        let file = [&(json.len() as u64).to_le_bytes(), json.as_bytes()].concat();
         let raised = HeaderOptions { max_rank: usize::MAX, ..HeaderOptions::default() };
         for (options, max_factor) in [HeaderOptions::default(), raised].iter().zip(MAX_FACTORS) {
-            let before = ALLOCATOR.current_usage();
-            ALLOCATOR.reset_peak_usage();
-            let opened = TensorFile::from_source("m", &file[..], options);
-            let peak = ALLOCATOR.peak_usage() - before;
-            let factor = peak as f64 / json.len() as f64;
-            drop(opened);
+            let (_, factor) = open(&json, options);
             println!("{factor:5.2} {name}");
             assert!(factor <= max_factor, "{name}: {factor}");
         }
+    }
+}
+
+#[test]
+fn two_million_tensors_and_forty_million_dimensions_do_too() {
+    let _alone = COUNTING.lock().unwrap();
+    let default = HeaderOptions::default();
+    let raised = HeaderOptions {
+        max_header_bytes: 1 << 30,
+        max_tensors: usize::MAX,
+        max_rank: usize::MAX,
+        ..default
+    };
+    let mut tensors = String::from("{");
+    for number in 0..2_000_000_u32 {
+        let (comma, name) = (if number == 0 { "" } else { "," }, number.reverse_bits());
+        let entry = r#"{"dtype":"U8","shape":[0],"data_offsets":[0,0]}"#;
+        write!(tensors, "{comma}\"{name:x}\":{entry}").unwrap();
+    }
+    tensors.push('}');
+    let (start, end) = tensor("[0");
+    let dims = format!("{start}{}{end}", ",1".repeat(40_000_000));
+    for (json, count, [max, max_raised]) in
+        [(tensors, 2_000_000, [0.1, MAX_FACTORS[0]]), (dims, 1, MAX_FACTORS)]
+    {
+        let (refused, factor) = open(&json, &default);
+        println!("{factor:5.2} {} bytes, refused", json.len());
+        assert!(refused.is_err() && factor <= max, "{factor}, {refused:?}");
+        let (opened, factor) = open(&json, &raised);
+        println!("{factor:5.2} {} bytes, opened", json.len());
+        assert!(opened.is_ok_and(|len| len == count) && factor <= max_raised, "{factor}");
     }
 }

@@ -1,6 +1,7 @@
 //! One weight file of a model, and the reading of all headers at once.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
 use tensorfile::{Identity, Metadata, TensorFile, TensorInfo};
@@ -13,7 +14,7 @@ use crate::{Result, threads};
 /// A weight file of the model.
 #[derive(Clone, Debug)]
 pub struct Shard {
-    path: PathBuf,
+    path: Arc<Path>,
     identity: Identity,
     /// By name.
     tensors: Vec<TensorInfo>,
@@ -52,6 +53,11 @@ impl Shard {
         self.metadata.as_ref()
     }
 
+    /// The path, shared.
+    pub(crate) fn shared_path(&self) -> Arc<Path> {
+        Arc::clone(&self.path)
+    }
+
     /// What the header declares, by name.
     pub(crate) fn tensors(&self) -> &[TensorInfo] {
         &self.tensors
@@ -66,7 +72,7 @@ impl Shard {
     fn open(root: &Path, path: &Path, options: &OpenOptions) -> tensorfile::Result<Self> {
         let file = TensorFile::open_with(root.join(path), &options.header)?;
         let (source, header) = file.into_parts();
-        let (path, identity) = (path.to_owned(), source.identity());
+        let (path, identity) = (path.into(), source.identity());
         let trailing_bytes = header.trailing_bytes();
         let (tensors, metadata) = header.into_parts();
         Ok(Self { path, identity, tensors, trailing_bytes, metadata })
