@@ -42,9 +42,15 @@ pub enum Error {
     ImpossibleRank { names: [&'static str; 2], numbers: [usize; 2], reason: &'static str },
 
     // -- Which files hold the weights.
-    /// The directory has no safetensors weights.
-    #[error("{}: no safetensors weights in this directory{}", PathText(path), Found(found))]
-    NoWeights { path: PathBuf, found: Vec<PathBuf> },
+    /// The directory has no safetensors weights. What was found are files of other formats, and
+    /// folders are those in it that do have such weights.
+    #[error(
+        "{}: no safetensors weights in this directory{}{}",
+        PathText(path),
+        Found(found),
+        Inside(folders)
+    )]
+    NoWeights { path: PathBuf, found: Vec<PathBuf>, folders: Vec<PathBuf> },
     /// The path is a file whose name is that of weights in a format that is not read.
     #[error("{}: weights of {format}; only safetensors files are read", PathText(path))]
     OtherFormat { path: PathBuf, format: &'static str },
@@ -584,6 +590,18 @@ impl fmt::Display for Found<'_> {
             return Ok(());
         }
         write!(f, "; found, and not read by this library: {}", Names(self.0))
+    }
+}
+
+/// Displays the folders that hold what was looked for.
+struct Inside<'a>(&'a [PathBuf]);
+
+impl fmt::Display for Inside<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        write!(f, "; folders in it that have some: {}", Names(self.0))
     }
 }
 

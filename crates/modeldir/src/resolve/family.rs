@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use tensorfile::PathText;
 
-use super::listing::{Kind, Listing, Role};
+use super::listing::{Kind, Listing, Role, role};
 use super::numbered::NumberedSet;
 use super::{Choice, IndexFile, read_index};
 use crate::{Error, Family, IndexPolicy, OpenOptions, Result, shard_path};
@@ -250,7 +250,13 @@ impl<'a> Folder<'a> {
 
     fn no_weights(&self) -> Error {
         let found = [Role::Legacy, Role::Partial].into_iter().flat_map(|role| self.of_role(role));
-        Error::NoWeights { path: self.root.to_owned(), found: found.collect() }
+        let folders = self.of_role(Role::Folder).take(MAX_FOLDERS);
+        let folders = folders.filter(|folder| holds_weights(&self.root.join(folder)));
+        Error::NoWeights {
+            path: self.root.to_owned(),
+            found: found.collect(),
+            folders: folders.collect(),
+        }
     }
 
     fn only_variants(&self) -> Error {
@@ -274,6 +280,19 @@ impl<'a> Folder<'a> {
     fn weights_and_indexes(&self) -> Vec<PathBuf> {
         [Role::Index, Role::Weights].into_iter().flat_map(|role| self.of_role(role)).collect()
     }
+}
+
+/// Folders that are looked into for a hint.
+const MAX_FOLDERS: usize = 100;
+
+/// Whether a folder has weights or an index by their names, as far as it can be listed.
+fn holds_weights(folder: &Path) -> bool {
+    let mut entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.any(|entry| {
+        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        let kind = if is_folder { Kind::Folder } else { Kind::File };
+        matches!(role(&entry.file_name(), kind), Role::Weights | Role::Index)
+    })
 }
 
 /// The remark on indexes that are ignored.

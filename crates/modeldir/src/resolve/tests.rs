@@ -290,6 +290,7 @@ fn a_folder_without_weights_names_what_was_found() {
             &[
                 "config.json",
                 "sub/model.safetensors",
+                "empty/config.json",
                 "._model.safetensors",
                 "optimizer.safetensors",
             ],
@@ -304,7 +305,11 @@ fn a_folder_without_weights_names_what_was_found() {
     for (files, expected) in cases {
         for options in [OpenOptions::default(), variant("fp16")] {
             match resolve_with(files, &options) {
-                Err(Error::NoWeights { found, .. }) => assert_eq!(found, paths(expected)),
+                Err(Error::NoWeights { found, folders, .. }) => {
+                    assert_eq!(found, paths(expected));
+                    let has_sub = files.contains(&"sub/model.safetensors");
+                    assert_eq!(folders, paths(if has_sub { &["sub"] } else { &[] }));
+                }
                 other => panic!("{files:?}: {other:?}"),
             }
         }
