@@ -33,6 +33,8 @@ mod ranks;
 mod spans;
 // Nests of values at every place of every JSON text.
 mod nests;
+// Hostile names and values in all that is said.
+mod hostile;
 // What the machine does: few open files, FIFOs, files that change after opening.
 mod machine;
 // The case runner itself: a changed expectation fails.
