@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use modeldir::ModelDir;
-use modeldir_examples::{Tally, beside_the_weights, model_json, model_path, print_report, run};
-use modeldir_examples::{tensor_groups, tensor_rows};
+use modeldir_examples::{Tally, beside_the_weights, json_text, model_json, model_path};
+use modeldir_examples::{print_report, run, tensor_groups, tensor_rows};
 use tensorfile::PathText;
 
 /// Shows what a model holds, from its headers and JSON files alone.
@@ -28,8 +28,7 @@ fn main() -> ExitCode {
     run(|out| {
         let model = ModelDir::open(model_path(args.path))?;
         if args.json {
-            serde_json::to_writer_pretty(&mut *out, &model_json(&model))?;
-            return Ok(writeln!(out)?);
+            return Ok(writeln!(out, "{}", json_text(&model_json(&model))?)?);
         }
         let tensors = if args.all { tensor_rows(&model) } else { tensor_groups(&model) };
         tensors.print(out)?;

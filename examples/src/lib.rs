@@ -25,7 +25,7 @@ pub use beside::beside_the_weights;
 pub use digests::{TensorDigest, digest_of, digests};
 pub use holdings::Holdings;
 pub use job::{JobArgs, place};
-pub use json::model_json;
+pub use json::{json_text, model_json};
 pub use mending::{broken_beside, wanting};
 pub use model::model_path;
 pub use output::Output;

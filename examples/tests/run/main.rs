@@ -1,5 +1,6 @@
 //! Runs every example as a person does: without arguments, on a broken model, into a closed pipe.
 
+mod hostile;
 mod program;
 mod ranks;
 
