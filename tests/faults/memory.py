@@ -17,14 +17,15 @@ CGROUPS = pathlib.Path("/sys/fs/cgroup")
 
 
 def address_space(tally, work, pool):
-    """Little address space: more and more, until the use succeeds."""
+    """Little address space: more and more, until the use succeeds. Of many bytes, and of many tensors."""
     kind = "address space"
     tally.kind(kind)
     model = models.write_sharded(work / "model", 4, 6 * MIB)
     expected = models.read_model(model)
-    names = [model.name, "thread"]
+    listed = models.write_listed(work / "listed", 60_000)
 
-    def ladder(way):
+    def ladder(way, model=model, expected=expected, step=4096, part=16):
+        names = [model.name, "thread"]
         room = 0
         while room < 4096 * MIB:
             with Probe(way.name, model, **way.options) as probe:
@@ -35,16 +36,19 @@ def address_space(tally, work, pool):
                 outcome = probe.outcome()
             wrong = judge(outcome, names, None if way.name == "open" else expected)
             wrong = EXCEPTED if is_beyond(outcome) else wrong
-            tally.count(kind, f"{way.label}, {room} bytes more", wrong)
+            tally.count(kind, f"{way.label} of {model.name}, {room} bytes more", wrong)
             if outcome.kind == "ok":
                 return
-            room += max(4096, room // 16 & -4096)
-        tally.count(kind, way.label, "it never succeeds")
+            room += max(step, room // part & -4096)
+        tally.count(kind, f"{way.label} of {model.name}", "it never succeeds")
 
     # The places of load_into are those of the caller, who has to get them.
     ways = [OPEN, Way("load", threads=1), Way("load", threads=4), Way("load", io="direct")]
     ways += [Way("stream", threads=1, in_flight=16 * MIB), Way("async"), *MAPS]
-    for job in [pool.submit(ladder, way) for way in ways]:
+    jobs = [pool.submit(ladder, way) for way in ways]
+    # What a long header lists takes several times its bytes.
+    jobs.append(pool.submit(ladder, OPEN, listed, None, 65536, 8))
+    for job in jobs:
         job.result()
 
 

@@ -75,6 +75,15 @@ def copy_llama(folder):
     return folder
 
 
+def write_listed(folder, tensors):
+    """A model of one file with a long header: as many tensors, of no bytes."""
+    folder = pathlib.Path(folder)
+    folder.mkdir(parents=True)
+    listed = [(f"layers.{i}.weight", "U8", [0], b"") for i in range(tensors)]
+    (folder / "model.safetensors").write_bytes(file_bytes(listed))
+    return folder
+
+
 def write_sharded(folder, shards, byte_len, seed=1):
     """A model of as many shards with a tensor of U8 in each, and an index."""
     folder, chance = pathlib.Path(folder), random.Random(seed)

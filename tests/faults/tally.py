@@ -10,7 +10,7 @@ EXCEPTED = "excepted"
 OF_THREADS = re.compile(r"std/src/sys/pal/unix/stack_overflow.rs|Fatal glibc error: .*memory")
 # So does the standard library for every allocation that cannot be told to fail; those of the library are short.
 NO_BYTES = re.compile(r"memory allocation of (\d+) bytes failed")
-SHORT = 64 << 10
+SHORT = 4 << 10
 
 
 def is_beyond(outcome):
