@@ -161,3 +161,32 @@ fn block_size(quantization: &Quantization) -> Option<NonZeroUsize> {
     };
     block.or(group).or(by_name).and_then(NonZeroUsize::new)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroUsize;
+
+    use serde_json::{Value, json};
+
+    use super::block_size;
+    use crate::{ModelConfig, Quantization};
+
+    #[test]
+    fn blocks_are_as_long_as_the_configuration_or_the_format_says() {
+        let cases: [(Value, Option<usize>); 6] = [
+            (json!({"quant_method": "fp8", "weight_block_size": [64, 128]}), Some(128)),
+            (json!({"quant_method": "awq", "bits": 4, "group_size": 32}), Some(32)),
+            (json!({"quant_method": "mxfp4"}), Some(32)),
+            (json!({"quant_method": "modelopt", "quant_algo": "NVFP4"}), Some(16)),
+            (json!({"quant_method": "modelopt", "quant_algo": "FP8"}), None),
+            (json!({"quant_method": "bitsandbytes"}), None),
+        ];
+        for (given, expected) in cases {
+            let config = json!({ "quantization_config": given }).to_string();
+            let config = ModelConfig::from_json("config.json", config.as_bytes()).unwrap();
+            let quantization = Quantization::from_config(&config).unwrap();
+            let found = block_size(&quantization).map(NonZeroUsize::get);
+            assert_eq!(found, expected, "{given}");
+        }
+    }
+}

@@ -238,6 +238,39 @@ mod tests {
     }
 
     #[test]
+    fn experts_with_names_of_their_own_are_shared_out_by_them() {
+        let plan = br#"{"layers.*.experts.gate_up_proj": "grouped_gemm"}"#;
+        let renames = [("**.moe.{e}.w1.*", "layers.*.experts.gate_up_proj")];
+        let partition = Partition::from_hf("plan.json", plan, &renames).unwrap();
+        let ranks: Topology = serde_json::from_str(r#"{"ep": "1/2"}"#).unwrap();
+        let names = [0, 1, 2, 3].map(|expert| format!("layers.0.moe.{expert}.w1.weight"));
+        let tensors: Vec<_> = names
+            .iter()
+            .map(|name| TensorShape { name, dtype: Dtype::BF16, shape: &[4, 6] })
+            .collect();
+        let cut = partition.cut(&ranks, None, &tensors).unwrap();
+        assert_eq!(
+            cut.parts.iter().map(Option::is_some).collect::<Vec<_>>(),
+            [false, false, true, true]
+        );
+    }
+
+    #[test]
+    fn second_dimensions_and_blocks_side_by_side_are_cut() {
+        let plan =
+            r#"{"embed": "embedding_colwise", "layers.*.mlp.experts.down_proj": "packed_rowwise"}"#;
+        let tensors: &[(&str, &[usize])] =
+            &[("embed.weight", &[5, 4]), ("layers.0.mlp.experts.down_proj", &[2, 4, 8])];
+        let blocks = Selection::all().with_ranges(2, vec![2..4, 6..8]);
+        assert_eq!(parts(plan, &[], tensors), [dim(1, 2..4), Some(blocks)]);
+    }
+
+    #[test]
+    fn styles_that_cut_nothing_need_not_meet_a_tensor() {
+        assert_eq!(parts(r#"{"layers.*.norm": "sequence_parallel"}"#, &[], &[]), []);
+    }
+
+    #[test]
     fn unknown_styles_are_named() {
         let plan = br#"{"lm_head": "diagonal"}"#;
         let error = Partition::from_hf("plan.json", plan, &[]).unwrap_err();
