@@ -262,6 +262,25 @@ mod tests {
     use crate::{Error, ExpertSplit, LayerSplit};
 
     #[test]
+    fn neighbours_of_flat_ranks_are_of_one_stage() {
+        let places = [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)];
+        for (rank, (stage, part)) in places.into_iter().enumerate() {
+            let topology = Topology::from_flat_rank(rank, 2, 3).unwrap();
+            assert_eq!(topology.pp(), At::new(stage, 2).unwrap());
+            assert_eq!([topology.tp(), topology.expert_tp()], [At::new(part, 3).unwrap(); 2]);
+        }
+    }
+
+    #[test]
+    fn layers_and_experts_are_shared_out_as_was_asked() {
+        let (layers, experts) =
+            (LayerSplit::Sizes(vec![1, 2]), ExpertSplit::Slots(vec![vec![0], vec![1]]));
+        let topology = Topology::single().pipeline(0, 2, layers.clone()).unwrap();
+        let topology = topology.experts(1, 2, experts.clone()).unwrap();
+        assert_eq!((topology.layer_split(), topology.expert_split()), (&layers, &experts));
+    }
+
+    #[test]
     fn ranks_that_are_not_there_are_refused() {
         for (rank, size) in [(4, 4), (0, 0), (usize::MAX, 1)] {
             assert!(
