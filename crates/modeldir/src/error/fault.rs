@@ -1,0 +1,130 @@
+//! What can be wrong between the shards of a directory and its index.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tensorfile::{PathText, Quoted};
+
+/// One thing that is wrong between the shards of a directory and its index.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "variants are documented, and their fields are what these name")]
+pub enum Fault {
+    /// A shard that the index names is not there.
+    #[error("shard {} is missing{cause}{}", PathText(shard), Lost(tensors))]
+    MissingShard { shard: Arc<Path>, cause: MissingCause, tensors: Vec<String> },
+    /// A shard is there and cannot be used: short, a pointer, damaged, not readable.
+    #[error("{error}{}{}", Causes(error), Lost(tensors))]
+    UnusableShard { shard: Arc<Path>, error: tensorfile::Error, tensors: Vec<String> },
+    /// The index maps a tensor to a shard that does not hold it.
+    #[error(
+        "tensor {} is not in shard {}, to which the index maps it{}",
+        Quoted(tensor),
+        PathText(shard),
+        ElseIn(found_in)
+    )]
+    NotInShard { tensor: Box<str>, shard: Arc<Path>, found_in: Option<Arc<Path>> },
+    /// Two files hold a tensor, and no index decides.
+    #[error(
+        "tensor {} is duplicated: it is in {} and in {}",
+        Quoted(tensor),
+        PathText(first),
+        PathText(second)
+    )]
+    DuplicateTensor { tensor: Box<str>, first: Arc<Path>, second: Arc<Path> },
+    /// A shard holds a tensor that the index does not map (only with [`Unindexed::Error`](crate::Unindexed)).
+    #[error("tensor {} in shard {} is not in the index", Quoted(tensor), PathText(shard))]
+    Unindexed { tensor: Box<str>, shard: Arc<Path> },
+}
+
+/// Why a shard is probably missing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MissingCause {
+    /// Nothing in the directory tells.
+    Unknown,
+    /// It was not looked for, as it had been for a hundred other shards before.
+    NotLookedFor,
+    /// The name is a link to this target, which does not exist.
+    DanglingLink(PathBuf),
+    /// This partial download lies beside it.
+    Incomplete(PathBuf),
+}
+
+impl fmt::Display for MissingCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown => Ok(()),
+            Self::NotLookedFor => f.write_str(" (the cause was not looked for)"),
+            Self::DanglingLink(target) => {
+                write!(f, " (a dangling link: {} does not exist)", PathText(target))
+            }
+            Self::Incomplete(part) => {
+                write!(f, " (download incomplete: {} is there)", PathText(part))
+            }
+        }
+    }
+}
+
+/// Displays the faults of a directory: one in the line, several in lines of their own.
+pub(super) struct Faults<'a>(pub(super) &'a [Fault], pub(super) usize);
+
+impl fmt::Display for Faults<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(faults, more) = self;
+        if let ([only], 0) = (faults, more) {
+            return only.fmt(f);
+        }
+        write!(f, "{} faults", faults.len().saturating_add(*more))?;
+        for fault in *faults {
+            write!(f, "\n  {fault}")?;
+        }
+        if *more > 0 {
+            write!(f, "\n  and {more} more of tensors")?;
+        }
+        Ok(())
+    }
+}
+
+/// Displays what caused an error that is shown within another one.
+struct Causes<'a>(&'a tensorfile::Error);
+
+impl fmt::Display for Causes<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut cause = std::error::Error::source(self.0);
+        while let Some(error) = cause {
+            write!(f, ": {error}")?;
+            cause = error.source();
+        }
+        Ok(())
+    }
+}
+
+/// Displays the tensors that a shard would have brought, as far as an index names them.
+struct Lost<'a>(&'a [String]);
+
+impl fmt::Display for Lost<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            [] => Ok(()),
+            [only] => write!(f, "; tensor {} is lost", Quoted(only)),
+            [first, .., last] => {
+                let (count, first, last) = (self.0.len(), Quoted(first), Quoted(last));
+                write!(f, "; {count} tensors are lost, among them {first} and {last}")
+            }
+        }
+    }
+}
+
+/// Displays where else a tensor was found.
+struct ElseIn<'a>(&'a Option<Arc<Path>>);
+
+impl fmt::Display for ElseIn<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(shard) => write!(f, "; shard {} has it", PathText(shard)),
+            None => Ok(()),
+        }
+    }
+}

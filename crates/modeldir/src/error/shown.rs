@@ -1,0 +1,72 @@
+//! Parts of messages: paths in a row, what was found instead, which option raises a limit.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use tensorfile::PathText;
+
+/// Lengths of places, or that there are none.
+pub(super) struct Lengths<'a>(pub(super) &'a [usize]);
+
+impl fmt::Display for Lengths<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            [] => f.write_str("none"),
+            [len] => write!(f, "one of {len}"),
+            lens => write!(f, "{} of {lens:?}", lens.len()),
+        }
+    }
+}
+
+/// Displays paths in a row, cut after twenty.
+pub(super) struct Names<'a>(pub(super) &'a [PathBuf]);
+
+impl fmt::Display for Names<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, path) in self.0.iter().take(20).enumerate() {
+            f.write_str(if i == 0 { "" } else { ", " })?;
+            PathText(path).fmt(f)?;
+        }
+        match self.0.len() {
+            0 => f.write_str("none"),
+            n if n > 20 => write!(f, " and {} more", n - 20),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Displays which field of `OpenOptions` raises a limit.
+pub(super) struct RaisedBy(pub(super) Option<&'static str>);
+
+impl fmt::Display for RaisedBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(option) => write!(f, " (OpenOptions::{option} raises it)"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Displays what was found in place of weights.
+pub(super) struct Found<'a>(pub(super) &'a [PathBuf]);
+
+impl fmt::Display for Found<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        write!(f, "; found, and not read by this library: {}", Names(self.0))
+    }
+}
+
+/// Displays the folders that hold what was looked for.
+pub(super) struct Inside<'a>(pub(super) &'a [PathBuf]);
+
+impl fmt::Display for Inside<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        write!(f, "; folders in it that have some: {}", Names(self.0))
+    }
+}
