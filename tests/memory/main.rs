@@ -1,10 +1,11 @@
-//! The memory that opening takes, held to the bound that the documentation states. A binary of its
-//! own, for it counts what every thread allocates.
+//! The memory that opening and streaming take, held to the bounds that the documentation states. A
+//! binary of its own, for it counts what every thread allocates.
 
+use std::num::NonZeroU64;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use modeldir::{Error, ModelDir, OpenOptions};
+use modeldir::{Error, ModelDir, OpenOptions, StreamOptions};
 use modeldir_fixtures::{Excess, ShardedModel, Tensor as Made, file};
 use peak_alloc::PeakAlloc;
 use tensorfile::HeaderOptions;
@@ -133,4 +134,33 @@ fn opening_takes_at_most_four_times_the_headers() {
         assert_eq!(model.len(), SHARDS * 768);
         assert!(peak <= 4 * header_bytes, "{peak} bytes for {header_bytes} of headers");
     }
+}
+
+#[test]
+fn windows_of_a_stream_take_no_memory_before_their_turn() {
+    const SHARDS: usize = 60;
+    const TENSORS: usize = 60 * SHARDS;
+    const IN_FLIGHT: usize = 40 << 10;
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let model = (0..TENSORS).fold(ShardedModel::new(SHARDS), |model, i| {
+        model.tensor(1 + i % SHARDS, Made::random(&format!("t{i:04}"), "U8", &[8000]))
+    });
+    model.write(folder.path()).unwrap();
+    drop(model);
+    let plan = ModelDir::open(folder.path()).unwrap().plan();
+    let max_bytes_in_flight = NonZeroU64::new(IN_FLIGHT as u64);
+    let options = StreamOptions { max_bytes_in_flight, ..StreamOptions::default() };
+    let mut taken = 0;
+    let before = ALLOCATOR.current_usage();
+    ALLOCATOR.reset_peak_usage();
+    let done = plan.stream(&options, |_| {
+        taken += 1;
+        Ok::<(), Error>(())
+    });
+    let peak = ALLOCATOR.peak_usage() - before;
+    // Two of them are longer than a window, so each is one of its own.
+    assert_eq!((taken, done.unwrap().requests), (TENSORS, TENSORS));
+    let bound = IN_FLIGHT + 100 * TENSORS + (256 << 10);
+    assert!(peak <= bound, "{peak} bytes, at most {bound}");
 }

@@ -199,6 +199,12 @@ impl ShardLayout {
     }
 }
 
+/// Most bytes of memory that a part of this length in memory takes: it may not lie where the one
+/// before it ends.
+pub(crate) const fn most_memory(byte_len: u64) -> u64 {
+    byte_len.saturating_add(if byte_len >= LONG { PAGE } else { LINE })
+}
+
 /// What may not be cut: an element that is converted, or a byte.
 pub(crate) fn element_len(cast: Option<FloatCast>) -> u64 {
     cast.map_or(1, |cast| cast.from().byte_len() as u64)

@@ -23,6 +23,7 @@ mod stats;
 mod storage;
 mod stream;
 mod sync;
+mod windows;
 mod worker;
 
 use std::collections::BTreeMap;

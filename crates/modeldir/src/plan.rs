@@ -5,7 +5,7 @@ mod cast;
 mod lowering;
 mod planned;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::mem;
 use std::ops::Range;
@@ -49,8 +49,8 @@ pub struct LoadPlan {
     tensors: Vec<Placed>,
     /// By shard, in file order.
     requests: Vec<Request>,
-    /// Bytes of memory per shard; 0 for a shard from which nothing is read.
-    memory: Vec<u64>,
+    /// Bytes of memory by shard, for each from which something is read.
+    memory: BTreeMap<usize, u64>,
     partition_report: Option<Arc<PartitionReport>>,
 }
 
@@ -86,17 +86,24 @@ impl LoadPlan {
     /// not matter.
     fn of_parts(index: Arc<Index>, parts: impl IntoIterator<Item = Placed>) -> Self {
         let span = debug_span!("plan", tensors = Empty, bytes = Empty, requests = Empty).entered();
-        let mut plan = Self {
-            tensors: parts.into_iter().collect(),
-            requests: Vec::new(),
-            memory: Vec::with_capacity(index.shards.len()),
-            partition_report: None,
-            index,
-        };
-        plan.lay_out();
+        let plan = Self::laid_out(index, parts.into_iter().collect());
         span.record("tensors", plan.len());
         span.record("bytes", plan.bytes_selected());
         span.record("requests", plan.requests.len());
+        plan
+    }
+
+    /// Some of the tensors of this plan, with memory of their own. It costs what they cost, however
+    /// many tensors and shards the model has.
+    pub(crate) fn part(&self, tensors: &[&Placed]) -> Self {
+        let tensors = tensors.iter().map(|placed| (*placed).clone()).collect();
+        Self::laid_out(Arc::clone(&self.index), tensors)
+    }
+
+    fn laid_out(index: Arc<Index>, tensors: Vec<Placed>) -> Self {
+        let (requests, memory) = (Vec::new(), BTreeMap::new());
+        let mut plan = Self { index, tensors, requests, memory, partition_report: None };
+        plan.lay_out();
         plan
     }
 
@@ -192,7 +199,7 @@ impl LoadPlan {
     /// Bytes of memory that loading allocates for tensors: those selected and what aligns them.
     #[must_use]
     pub fn memory_len(&self) -> u64 {
-        self.memory.iter().copied().fold(0, u64::saturating_add)
+        self.memory.values().copied().fold(0, u64::saturating_add)
     }
 
     /// The reads, by shard and in file order.
@@ -212,17 +219,13 @@ impl LoadPlan {
         &self.tensors
     }
 
-    pub(crate) fn memory(&self) -> &[u64] {
+    /// Bytes of memory by shard; none for a shard from which nothing is read.
+    pub(crate) fn memory(&self) -> &BTreeMap<usize, u64> {
         &self.memory
     }
 
     fn keep<'p>(&self, kept: impl Iterator<Item = &'p Placed>) -> Self {
         Self::of_parts(Arc::clone(&self.index), kept.cloned())
-    }
-
-    /// Some of the tensors of this plan, with memory of their own.
-    pub(crate) fn part<'p>(&self, tensors: impl IntoIterator<Item = &'p Placed>) -> Self {
-        self.keep(tensors.into_iter())
     }
 
     /// The position in the index of a tensor of this plan, by its name or an alias.
@@ -252,25 +255,26 @@ impl LoadPlan {
 
     /// Finds a place in memory for each part, shard by shard and in file order.
     fn lay_out(&mut self) {
-        let mut by_shard: Vec<Vec<(u64, usize)>> = vec![Vec::new(); self.index.shards.len()];
-        for (i, planned) in self.tensors.iter().enumerate() {
-            let Some(tensor) = self.index.get(planned.tensor) else { continue };
-            if let Some(in_shard) = by_shard.get_mut(tensor.shard()) {
-                in_shard.push((tensor.file_range().start, i));
-            }
-        }
-        for (shard, mut in_shard) in by_shard.into_iter().enumerate() {
-            in_shard.sort_unstable();
-            let mut layout = ShardLayout::new(shard, mem::take(&mut self.requests));
-            for (_, i) in in_shard {
-                let Some(planned) = self.tensors.get_mut(i) else { continue };
-                let Some(tensor) = self.index.get(planned.tensor) else { continue };
-                let runs = planned.runs.as_deref();
-                planned.memory_range = layout.place_part(tensor, runs, planned.cast);
+        let position = |(i, placed): (usize, &Placed)| {
+            let tensor = self.index.get(placed.tensor)?;
+            Some((tensor.shard(), tensor.file_range().start, i))
+        };
+        let mut in_order: Vec<_> = self.tensors.iter().enumerate().filter_map(position).collect();
+        in_order.sort_unstable();
+        for of_shard in in_order.chunk_by(|(shard, ..), (next, ..)| shard == next) {
+            let Some((shard, ..)) = of_shard.first() else { continue };
+            let mut layout = ShardLayout::new(*shard, mem::take(&mut self.requests));
+            for (.., i) in of_shard {
+                let Some(placed) = self.tensors.get_mut(*i) else { continue };
+                let Some(tensor) = self.index.get(placed.tensor) else { continue };
+                let runs = placed.runs.as_deref();
+                placed.memory_range = layout.place_part(tensor, runs, placed.cast);
             }
             let (requests, memory_len) = layout.finish();
             self.requests = requests;
-            self.memory.push(memory_len);
+            if memory_len > 0 {
+                self.memory.insert(*shard, memory_len);
+            }
         }
     }
 
@@ -337,6 +341,8 @@ impl fmt::Display for LoadPlan {
 impl Serialize for LoadPlan {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let shards: Vec<_> = self.index.shards.iter().map(|s| s.path().to_string_lossy()).collect();
+        let memory_of = |shard| self.memory.get(&shard).copied().unwrap_or(0);
+        let memory: Vec<u64> = (0..shards.len()).map(memory_of).collect();
         let tensor = |(placed, stored): (&Placed, IndexedTensor<'_>)| TensorPlace {
             name: stored.name().to_owned(),
             dtype: placed.dtype(stored).name(),
@@ -349,7 +355,7 @@ impl Serialize for LoadPlan {
         let mut plan = serializer.serialize_struct("LoadPlan", 5)?;
         plan.serialize_field("root", &self.index.root.to_string_lossy())?;
         plan.serialize_field("shards", &shards)?;
-        plan.serialize_field("memory", &self.memory)?;
+        plan.serialize_field("memory", &memory)?;
         plan.serialize_field("tensors", &tensors)?;
         plan.serialize_field("requests", &self.requests)?;
         plan.end()

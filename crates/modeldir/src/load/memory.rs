@@ -72,8 +72,8 @@ pub(super) fn regions(
     mut memory: Memory,
     check: impl FnOnce(u64) -> Result<()>,
 ) -> Result<Regions> {
-    let lens = plan.memory().iter().map(|&len| in_memory(len));
-    let mut needed: Vec<_> = lens.enumerate().filter(|(_, len)| *len > 0).collect();
+    let lens = plan.memory().iter();
+    let mut needed: Vec<_> = lens.map(|(shard, len)| (*shard, in_memory(*len))).collect();
     // The longest first, or a short shard could take what a long one needs.
     needed.sort_by_key(|(_, len)| Reverse(*len));
     let mut spare = MAX_SPARE;

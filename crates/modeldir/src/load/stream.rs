@@ -11,17 +11,11 @@ use super::cancel::Cancel;
 use super::memory::in_memory;
 use super::relay::relay;
 use super::sync::{Receiver, SyncSender};
+use super::windows::{WINDOWS, Windows};
 use super::{LoadOptions, LoadStats, Run, job, memory, tensors};
 use crate::index::IndexedTensor;
-use crate::layout::PAGE;
-use crate::plan::{LoadPlan, Placed};
+use crate::plan::LoadPlan;
 use crate::{Error, Result};
-
-/// Memory that streaming uses unasked, if no tensor needs more.
-const DEFAULT_IN_FLIGHT: u64 = 512 << 20;
-
-/// Parts of the memory: some are filled while another is in use.
-const WINDOWS: u64 = 4;
 
 /// How to stream a plan.
 #[derive(Clone, Copy, Debug, Default)]
@@ -66,17 +60,13 @@ impl LoadPlan {
         take: impl FnMut(Tensor) -> Result<(), E>,
     ) -> Result<LoadStats, E> {
         let start = Instant::now();
-        let in_flight = self.in_flight(options);
-        let windows = self.windows(in_flight / WINDOWS);
-        self.check_fit(&windows, in_flight)?;
-        let longest = windows.iter().map(Self::memory_len).max().unwrap_or(0);
-
-        let (budget, stop) = (Budget::new(in_flight), Cancel::child_of(options.load.cancel));
+        let windows = Windows::of(self, options.max_bytes_in_flight)?;
+        let (budget, stop) =
+            (Budget::new(windows.in_flight()), Cancel::child_of(options.load.cancel));
         let run = Run::new(self, &LoadOptions { cancel: Some(&stop), ..options.load });
-        let window_len = in_memory(longest.min(in_flight / WINDOWS));
-        let regions = windows.iter().map(|window| window.memory_len().max(window_len as u64));
-        run.check_memory(self, regions.fold(0, u64::saturating_add).min(in_flight))?;
-        let loader = Loader { windows, window_len, budget: &budget, run: &run };
+        let region_len = windows.region_len();
+        run.check_memory(self, windows.memory_len(region_len))?;
+        let loader = Loader { windows, region_len, budget: &budget, run: &run };
         // However the taking ends, by a panic too, the loader must not wait for it: neither for
         // memory nor for somebody to take a window.
         let stop_loading = || {
@@ -112,49 +102,6 @@ impl LoadPlan {
         }
         Ok(())
     }
-
-    fn in_flight(&self, options: &StreamOptions<'_>) -> u64 {
-        let longest = self.placed().iter().map(Placed::byte_len);
-        // A window is longer than its one tensor by less than a page, to suit direct reads.
-        let longest = longest.max().unwrap_or(0).saturating_add(PAGE);
-        options.max_bytes_in_flight.map_or(DEFAULT_IN_FLIGHT.max(longest), NonZeroU64::get)
-    }
-
-    /// The plan in parts of about this much memory, in file order; none is of two shards.
-    fn windows(&self, window_len: u64) -> Vec<Self> {
-        let mut parts: Vec<_> = self.placed().iter().zip(self.tensors()).collect();
-        parts.sort_by_key(|(placed, tensor)| {
-            (tensor.shard(), tensor.file_range().start, placed.tensor)
-        });
-        let mut windows = Vec::new();
-        let (mut window, mut len, mut shard) = (Vec::new(), 0, 0);
-        for (placed, tensor) in parts {
-            // Beside its bytes a tensor may take up to a page, to lie where direct reads suit it.
-            let needed = placed.byte_len() + PAGE;
-            if !window.is_empty() && (tensor.shard() != shard || len + needed > window_len) {
-                windows.push(self.part(std::mem::take(&mut window)));
-                len = 0;
-            }
-            shard = tensor.shard();
-            len += needed;
-            window.push(placed);
-        }
-        if !window.is_empty() {
-            windows.push(self.part(window));
-        }
-        windows
-    }
-
-    fn check_fit(&self, windows: &[Self], max: u64) -> Result<()> {
-        match windows.iter().find(|window| window.memory_len() > max) {
-            None => Ok(()),
-            Some(window) => {
-                let (path, needed) = (self.index.root.clone(), window.memory_len());
-                let tensor = window.names().next().unwrap_or_default().into();
-                Err(Error::TensorTooLarge { path, tensor, needed, max })
-            }
-        }
-    }
 }
 
 /// What a stream reads at a time.
@@ -167,9 +114,9 @@ struct Window {
 
 /// Fills windows as long as there is memory for them.
 struct Loader<'a> {
-    windows: Vec<LoadPlan>,
-    /// The least length of a region, so that one window can have that of another.
-    window_len: usize,
+    windows: Windows<'a>,
+    /// The least length of a region.
+    region_len: usize,
     budget: &'a Budget,
     run: &'a Run<'a>,
 }
@@ -177,8 +124,8 @@ struct Loader<'a> {
 impl Loader<'_> {
     fn load(self, sender: &SyncSender<Window>) -> Result<LoadStats> {
         let mut stats = LoadStats::default();
-        for window in &self.windows {
-            let Some(window) = self.fill(window, &mut stats)? else { break };
+        for window in self.windows.plans() {
+            let Some(window) = self.fill(&window, &mut stats)? else { break };
             if sender.send(window).is_err() {
                 break;
             }
@@ -190,7 +137,7 @@ impl Loader<'_> {
     fn fill(&self, plan: &LoadPlan, stats: &mut LoadStats) -> Result<Option<Window>> {
         let shard = plan.tensors().next().map_or(0, IndexedTensor::shard);
         let path = plan.index.shard_path(shard);
-        let len = in_memory(plan.memory_len()).max(self.window_len);
+        let len = in_memory(plan.memory_len()).max(self.region_len);
         let Some(region) = self.budget.take(&path, len)? else { return Ok(None) };
         let mut regions = BTreeMap::from([(shard, region)]);
         let jobs = job::of_plan(plan, &mut regions);

@@ -1,0 +1,180 @@
+//! Where a stream is cut: windows of tensors that are read at a time, planned when it is their turn.
+
+use std::iter;
+use std::num::NonZeroU64;
+
+use super::memory::in_memory;
+use crate::index::IndexedTensor;
+use crate::layout::most_memory;
+use crate::plan::{LoadPlan, Placed};
+use crate::{Error, Result};
+
+/// Memory that streaming uses unasked, if no tensor needs more.
+const DEFAULT_IN_FLIGHT: u64 = 512 << 20;
+
+/// Parts of the memory: some are filled while another is in use.
+pub(super) const WINDOWS: u64 = 4;
+
+/// The tensors of a plan in windows of a quarter of the memory at most, or of one tensor; none is of
+/// two shards.
+///
+/// Nothing is kept of a window before or after its turn: a large model has tens of thousands.
+#[derive(Debug)]
+pub(super) struct Windows<'p> {
+    plan: &'p LoadPlan,
+    /// By shard, in file order.
+    tensors: Vec<&'p Placed>,
+    in_flight: u64,
+}
+
+impl<'p> Windows<'p> {
+    /// Cuts a plan, so that at most `max` bytes of memory are in flight.
+    pub(super) fn of(plan: &'p LoadPlan, max: Option<NonZeroU64>) -> Result<Self> {
+        let mut tensors: Vec<_> = plan.placed().iter().collect();
+        tensors.sort_by_cached_key(|placed| {
+            let tensor = plan.index.get(placed.tensor);
+            (tensor.map(|tensor| (tensor.shard(), tensor.file_range().start)), placed.tensor)
+        });
+        let most = plan.placed().iter().map(|placed| most_memory(placed.byte_len())).max();
+        let unasked = DEFAULT_IN_FLIGHT.max(most.unwrap_or(0));
+        let windows = Self { plan, tensors, in_flight: max.map_or(unasked, NonZeroU64::get) };
+        windows.check_fit()?;
+        Ok(windows)
+    }
+
+    /// Most bytes of memory that are in flight.
+    pub(super) fn in_flight(&self) -> u64 {
+        self.in_flight
+    }
+
+    /// Most bytes of memory that the stream takes, if each of its regions is at least so long.
+    pub(super) fn memory_len(&self, region_len: usize) -> u64 {
+        let regions = self.cuts().map(|window| most_of(window).max(region_len as u64));
+        regions.fold(0, u64::saturating_add).min(self.in_flight)
+    }
+
+    /// A length of regions that lets nearly every window have that of another.
+    pub(super) fn region_len(&self) -> usize {
+        let longest = self.cuts().map(most_of).max().unwrap_or(0);
+        in_memory(longest.min(self.window_len()))
+    }
+
+    /// The plan of each window, made when it is its turn.
+    pub(super) fn plans(&self) -> impl Iterator<Item = LoadPlan> {
+        self.cuts().map(|window| self.plan.part(window))
+    }
+
+    /// The tensors of each window.
+    fn cuts(&self) -> impl Iterator<Item = &[&'p Placed]> {
+        let mut rest = &self.tensors[..];
+        iter::from_fn(move || {
+            let (window, others) = rest.split_at(self.count(rest));
+            rest = others;
+            (!window.is_empty()).then_some(window)
+        })
+    }
+
+    /// How many of these tensors the first window has: as many of one shard as there is room for,
+    /// and one in any case.
+    fn count(&self, tensors: &[&Placed]) -> usize {
+        let shard = |placed: &Placed| self.plan.index.get(placed.tensor).map(IndexedTensor::shard);
+        let Some(first) = tensors.first() else { return 0 };
+        let (mut len, of_shard) = (0_u64, shard(first));
+        let fits = |placed: &&&Placed| {
+            len = len.saturating_add(most_memory(placed.byte_len()));
+            len <= self.window_len() && shard(placed) == of_shard
+        };
+        tensors.iter().take_while(fits).count().max(1)
+    }
+
+    fn window_len(&self) -> u64 {
+        self.in_flight / WINDOWS
+    }
+
+    /// Fails for a tensor that needs more memory than there may be.
+    fn check_fit(&self) -> Result<()> {
+        let max = self.in_flight;
+        // What has room with all that it may take beside its bytes needs no closer look.
+        let long = self.tensors.iter().filter(|placed| most_memory(placed.byte_len()) > max);
+        for placed in long {
+            let alone = self.plan.part(&[placed]);
+            let needed = alone.memory_len();
+            if needed > max {
+                let path = self.plan.index.root.clone();
+                let tensor = alone.names().next().unwrap_or_default().into();
+                return Err(Error::TensorTooLarge { path, tensor, needed, max });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Most bytes of memory that a window of these tensors takes.
+fn most_of(window: &[&Placed]) -> u64 {
+    window.iter().map(|placed| most_memory(placed.byte_len())).fold(0, u64::saturating_add)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU64;
+
+    use tensorfile::{Float, Selection};
+
+    use super::{WINDOWS, Windows};
+    use crate::{LoadPlan, ModelDir};
+
+    /// Whole tensors, parts of rows, and converted ones.
+    fn plans() -> [LoadPlan; 3] {
+        let whole = ModelDir::open(modeldir_fixtures::model("llama")).unwrap().plan();
+        let part = |dim| Selection::all().with_range(dim, 3..40);
+        let parts = whole.select(|tensor| {
+            let is_matrix = tensor.shape().len() == 2 && tensor.shape().iter().all(|e| *e >= 64);
+            Some(if is_matrix { part(tensor.shard() % 2) } else { Selection::all() })
+        });
+        let cast = whole.cast(Float::F32);
+        [whole, parts.unwrap(), cast]
+    }
+
+    #[test]
+    fn windows_are_all_of_the_plan_in_file_order_and_within_their_memory() {
+        for plan in plans() {
+            for in_flight in [88 << 10, 200 << 10, 1 << 20, 1 << 30] {
+                let windows = Windows::of(&plan, NonZeroU64::new(in_flight)).unwrap();
+                let region_len = windows.region_len() as u64;
+                assert!(region_len <= in_flight / WINDOWS);
+                let (mut last, mut tensors, mut read, mut memory, mut count) = (None, 0, 0, 0, 0);
+                for window in windows.plans() {
+                    let shard = window.tensors().next().unwrap().shard();
+                    let mut positions: Vec<_> =
+                        window.tensors().map(|t| Some((t.shard(), t.file_range().start))).collect();
+                    positions.sort_unstable();
+                    assert!(positions[0] > last && window.tensors().all(|t| t.shard() == shard));
+                    last = positions.pop().unwrap();
+                    let is_alone = window.len() == 1;
+                    assert!(is_alone || window.memory_len() <= region_len, "{window}");
+                    tensors += window.len();
+                    read += window.bytes_read();
+                    memory += window.memory_len().max(region_len);
+                    count += 1;
+                }
+                assert_eq!((tensors, read), (plan.len(), plan.bytes_read()));
+                assert!(windows.memory_len(windows.region_len()) >= memory.min(in_flight));
+                assert!(in_flight < 1 << 30 || count == 4, "{count} windows of four shards");
+            }
+        }
+    }
+
+    #[test]
+    fn a_window_is_as_long_as_there_is_room_for() {
+        let plan = &plans()[0];
+        let windows = Windows::of(plan, NonZeroU64::new(200 << 10)).unwrap();
+        let cuts: Vec<_> = windows.cuts().collect();
+        let shard = |i: usize| plan.index.get(cuts[i][0].tensor).unwrap().shard();
+        for (i, pair) in cuts.windows(2).enumerate() {
+            let with_next = [pair[0], &pair[1][..1]].concat();
+            let is_full = super::most_of(&with_next) > 50 << 10;
+            assert!(is_full || shard(i) != shard(i + 1), "window {i}");
+        }
+        assert!(cuts.iter().any(|window| window.len() > 1) && cuts.len() > 4);
+    }
+}
