@@ -6,7 +6,9 @@
 use std::fs;
 use std::num::{NonZeroU64, NonZeroUsize};
 
-use modeldir::{Error, Io, LoadOptions, ModelDir, Selection, StreamOptions};
+use modeldir::{
+    AsyncLoadOptions, Error, Io, LoadOptions, LoadPlan, ModelDir, Selection, StreamOptions,
+};
 use modeldir_fixtures::{ShardedModel, Tensor as Made};
 use peak_alloc::PeakAlloc;
 
@@ -74,6 +76,21 @@ fn model() -> (tempfile::TempDir, ModelDir) {
     (folder, model)
 }
 
+/// Streams for async code, and holds each tensor until the next one is asked for; returns the bytes.
+fn hold_each(plan: &LoadPlan, options: AsyncLoadOptions) -> u64 {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(async {
+        let (mut stream, mut taken) = (plan.stream_async(options), 0);
+        while let Some(tensor) = stream.next().await {
+            let tensor = tensor.unwrap();
+            taken += tensor.byte_len() as u64;
+            // While they are looked at the loader takes all that it may.
+            assert!(tensor.bytes().iter().all(|byte| *byte < 5), "{}", tensor.name());
+        }
+        taken
+    })
+}
+
 #[test]
 fn a_load_takes_what_its_plan_says_and_what_its_threads_have() {
     let (_folder, model) = model();
@@ -108,6 +125,13 @@ fn a_load_takes_what_its_plan_says_and_what_its_threads_have() {
             let (done, most, _) = peak(|| plan.stream(&stream, |_| Ok::<(), Error>(())));
             assert_eq!(done.unwrap().bytes_read, plan.bytes_read());
             assert_at_most(&format!("{title} {io:?}, streamed"), most, bound + of_threads);
+
+            let max_bytes_in_flight = NonZeroU64::new(bound);
+            let stream =
+                AsyncLoadOptions { threads, io, max_bytes_in_flight, ..Default::default() };
+            let (taken, most, _) = peak(|| hold_each(plan, stream));
+            assert_eq!(taken, plan.bytes_selected());
+            assert_at_most(&format!("{title} {io:?}, async stream"), most, bound + of_threads);
         }
     }
 }

@@ -7,6 +7,8 @@
 #![expect(clippy::panic, clippy::unwrap_used, reason = "what is not expected fails the test")]
 #![expect(dead_code, unreachable_pub, reason = "not all of what the files hold is modelled")]
 
+#[path = "../../crates/modeldir/src/load/asked.rs"]
+mod asked;
 #[path = "../../crates/modeldir/src/load/budget.rs"]
 mod budget;
 #[path = "../../crates/modeldir/src/load/cancel.rs"]

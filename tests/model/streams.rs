@@ -5,9 +5,10 @@ use std::path::Path;
 
 use tensorfile::Buffer;
 
+use super::asked::Asked;
 use super::budget::Budget;
 use super::relay::relay;
-use super::sync::{assert_caught, count};
+use super::sync::{self, AtomicBool, AtomicUsize, Ordering, assert_caught, count, sync_channel};
 use crate::{Error, Result};
 
 /// A stream of windows of one byte.
@@ -142,5 +143,101 @@ fn a_loader_that_is_not_told_of_the_end_is_caught() {
     let broken = Stream { memory: 1, ends: Some((0, How::Error)), is_broken: true, ..STREAM };
     assert_caught("nobody tells the loader that taking has ended", move || {
         run(broken);
+    });
+}
+
+/// A stream whose windows are handed on to a thread that holds each until it asks for the next one.
+#[derive(Clone, Copy, Debug)]
+struct HandedOn {
+    windows: usize,
+    memory: u64,
+    /// How often the thread asks before it leaves.
+    asks: usize,
+    /// Whether memory is used again before the thread has done with it.
+    is_hasty: bool,
+}
+
+const HANDED_ON: HandedOn = HandedOn { windows: 3, memory: 2, asks: 4, is_hasty: false };
+
+/// Runs such a stream; returns how many windows the thread got, and whether the stream ended well.
+fn hand_on(stream: HandedOn) -> (usize, bool) {
+    let (budget, asked) = (Budget::new(stream.memory), Asked::default());
+    let [in_flight, received] = [0, 0].map(AtomicUsize::new);
+    let (sender, receiver) = sync_channel::<Buffer>(1);
+    let (budget, asked, in_flight, received) = (&budget, &asked, &in_flight, &received);
+    let hold = move || {
+        for _ in 0..stream.asks {
+            asked.ask();
+            let Ok(window) = receiver.recv() else { break };
+            received.fetch_add(1, Ordering::SeqCst);
+            drop(window);
+            in_flight.fetch_sub(1, Ordering::SeqCst);
+        }
+        drop(receiver);
+        asked.leave();
+    };
+    let (loaded, windows) = sync_channel::<Buffer>(1);
+    let load = move || {
+        for _ in 0..stream.windows {
+            let Some(region) = budget.take(Path::new("m"), 1).unwrap() else { break };
+            let before = in_flight.fetch_add(1, Ordering::SeqCst);
+            assert!((before as u64) < stream.memory, "more in flight than there may be");
+            if loaded.send(region.freeze()).is_err() {
+                break;
+            }
+        }
+    };
+    // It has the sender, which ends with it, or the holding thread would wait for ever.
+    let take = move || {
+        for (number, window) in windows.into_iter().enumerate() {
+            if sender.send(window.clone()).is_err() {
+                return false;
+            }
+            let is_last = number + 1 == stream.windows;
+            if !is_last && !stream.is_hasty && !asked.wait_for_more_than(number + 1) {
+                return false;
+            }
+            budget.give_back(window);
+        }
+        true
+    };
+    let is_done = AtomicBool::new(false);
+    // Not by a relay: in the model checker whoever opens a scope must not wait for anything else
+    // when the last thread of it ends.
+    sync::scope(|scope| {
+        sync::spawn(scope, "holding".into(), hold).unwrap();
+        sync::spawn(scope, "loading".into(), load).unwrap();
+        let take = || {
+            is_done.store(take(), Ordering::SeqCst);
+            budget.stop();
+        };
+        sync::spawn(scope, "taking".into(), take).unwrap();
+    });
+    (received.load(Ordering::SeqCst), is_done.load(Ordering::SeqCst))
+}
+
+#[test]
+fn windows_that_are_handed_on_count_until_the_next_one_is_asked_for() {
+    for memory in [1, 2] {
+        let stream = HandedOn { memory, ..HANDED_ON };
+        let title = format!("handed on, memory for {memory} windows");
+        count(&title, move || assert_eq!(hand_on(stream), (3, true)));
+    }
+}
+
+#[test]
+fn a_stream_ends_wherever_the_one_leaves_to_whom_it_is_handed_on() {
+    for asks in 0..3 {
+        let stream = HandedOn { asks, ..HANDED_ON };
+        let title = format!("handed on, left after {asks}");
+        count(&title, move || assert_eq!(hand_on(stream), (asks, false)));
+    }
+}
+
+#[test]
+fn memory_that_is_used_before_the_taker_has_done_is_caught() {
+    let hasty = HandedOn { is_hasty: true, ..HANDED_ON };
+    assert_caught("memory is used again while a window is held", move || {
+        hand_on(hasty);
     });
 }

@@ -1,5 +1,7 @@
 //! Runs a plan: every byte of its tensors is read and owned when this returns.
 
+#[cfg(any(test, feature = "tokio"))]
+mod asked;
 mod available;
 mod budget;
 mod cancel;
@@ -46,6 +48,11 @@ pub use options::{Io, LoadOptions};
 pub use progress::Progress;
 pub use stats::LoadStats;
 pub use stream::StreamOptions;
+
+#[cfg(feature = "tokio")]
+pub(crate) use asked::Asked;
+#[cfg(feature = "tokio")]
+pub(crate) use stream::Taker;
 
 pub(crate) use files::is_out_of_files;
 

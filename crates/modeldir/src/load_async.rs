@@ -1,5 +1,6 @@
 //! Loading from async code: the blocking load on a thread that may block; feature `tokio`.
 
+use std::cell::Cell;
 use std::fmt;
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -10,7 +11,7 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinHandle};
 
-use crate::load::{Cancel, Io, LoadOptions, MemoryCheck, Progress, StreamOptions};
+use crate::load::{Asked, Cancel, Io, LoadOptions, MemoryCheck, Progress, StreamOptions, Taker};
 use crate::plan::LoadPlan;
 use crate::store::TensorStore;
 use crate::{Error, Result, Tensor};
@@ -81,8 +82,9 @@ impl LoadPlan {
     /// Does what [`stream`](Self::stream) does for async code: tensors in file order, while the
     /// next ones are read.
     ///
-    /// Beside what may be in flight there is the window of the tensor that waits to be taken.
-    /// Reading stops as with [`load_async`](Self::load_async) when the stream is dropped.
+    /// A tensor is taken when the next one is asked for: until then its window is a part of what may
+    /// be in flight. Reading stops as with [`load_async`](Self::load_async) when the stream is
+    /// dropped.
     ///
     /// # Panics
     ///
@@ -91,14 +93,21 @@ impl LoadPlan {
     pub fn stream_async(&self, options: AsyncLoadOptions) -> TensorStream {
         let (sender, mut tensors) = mpsc::channel(1);
         let at_drop = CancelAtDrop(Cancel::child_of(options.cancel.as_ref()));
-        let (plan, cancel) = (self.clone(), at_drop.0.clone());
+        let asking = Asking(Arc::default());
+        let (plan, cancel, asked) = (self.clone(), at_drop.0.clone(), Arc::clone(&asking.0));
         let task = start(move || {
             let options = options.borrowed(&cancel);
-            let done = plan.stream(&options, |tensor| {
-                let cancelled = |_| Error::Cancelled { path: plan.index.root.clone() };
-                sender.blocking_send(Ok(tensor)).map_err(cancelled)
-            });
-            if let Err(error) = done {
+            let cancelled = || Error::Cancelled { path: plan.index.root.clone() };
+            let sent = Cell::new(0);
+            let take = |tensor| {
+                sent.set(sent.get() + 1);
+                sender.blocking_send(Ok(tensor)).map_err(|_| cancelled())
+            };
+            let settle = || {
+                let has_done = asked.wait_for_more_than(sent.get());
+                if has_done { Ok(()) } else { Err(cancelled()) }
+            };
+            if let Err(error) = plan.stream_to(&options, Taker { take, settle }) {
                 // Nobody hears it when the stream was dropped.
                 sender.blocking_send(Err(error)).ok();
             }
@@ -107,7 +116,8 @@ impl LoadPlan {
             tensors.close();
         }
         let root = self.index.root.clone();
-        TensorStream { root, tensors, task: Some(task), _at_drop: at_drop }
+        let task = Some(task);
+        TensorStream { root, tensors, asking, has_asked: false, task, _at_drop: at_drop }
     }
 }
 
@@ -116,6 +126,9 @@ impl LoadPlan {
 pub struct TensorStream {
     root: PathBuf,
     tensors: mpsc::Receiver<Result<Tensor>>,
+    asking: Asking,
+    /// Whether a tensor has been asked for that has not come yet.
+    has_asked: bool,
     /// What reads, or why nothing does, until its end has been seen.
     task: Option<Result<JoinHandle<()>>>,
     _at_drop: CancelAtDrop,
@@ -135,7 +148,12 @@ impl TensorStream {
     ///
     /// Panics as [`AsyncLoadOptions::progress`] did.
     pub async fn next(&mut self) -> Option<Result<Tensor>> {
+        if !self.has_asked {
+            self.asking.0.ask();
+            self.has_asked = true;
+        }
         let next = self.tensors.recv().await;
+        self.has_asked = false;
         if next.is_none() {
             let done = match self.task.as_mut()? {
                 Ok(task) => task
@@ -157,6 +175,16 @@ struct CancelAtDrop(Cancel);
 impl Drop for CancelAtDrop {
     fn drop(&mut self) {
         self.0.cancel();
+    }
+}
+
+/// Asks for tensors, until it is dropped.
+#[derive(Debug)]
+struct Asking(Arc<Asked>);
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        self.0.leave();
     }
 }
 

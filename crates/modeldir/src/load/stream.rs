@@ -59,6 +59,17 @@ impl LoadPlan {
         options: &StreamOptions<'_>,
         take: impl FnMut(Tensor) -> Result<(), E>,
     ) -> Result<LoadStats, E> {
+        // What has been taken is the taker's or dropped.
+        self.stream_to(options, Taker { take, settle: || Ok(()) })
+    }
+
+    /// Does what [`stream`](Self::stream) does for a taker that may not have done with a tensor when
+    /// `take` returns.
+    pub(crate) fn stream_to<E: From<Error>>(
+        &self,
+        options: &StreamOptions<'_>,
+        taker: Taker<impl FnMut(Tensor) -> Result<(), E>, impl FnMut() -> Result<(), E>>,
+    ) -> Result<LoadStats, E> {
         let start = Instant::now();
         let windows = Windows::of(self, options.max_bytes_in_flight)?;
         let (budget, stop) =
@@ -77,7 +88,7 @@ impl LoadPlan {
             in_memory(WINDOWS),
             stop_loading,
             |sender| loader.load(sender),
-            |windows| self.take_all(windows, &budget, &stop, take),
+            |windows| self.take_all(windows, &budget, &stop, taker),
         )?;
         run.meter.finish();
         Ok(LoadStats { elapsed: start.elapsed(), ..stats })
@@ -89,19 +100,34 @@ impl LoadPlan {
         windows: Receiver<Window>,
         budget: &Budget,
         stop: &Cancel,
-        mut take: impl FnMut(Tensor) -> Result<(), E>,
+        mut taker: Taker<impl FnMut(Tensor) -> Result<(), E>, impl FnMut() -> Result<(), E>>,
     ) -> Result<(), E> {
+        let mut left = self.len();
         for window in windows {
+            left = left.saturating_sub(window.tensors.len());
             for tensor in window.tensors {
                 if stop.is_cancelled() {
                     return Err(Error::Cancelled { path: self.index.root.clone() }.into());
                 }
-                take(tensor)?;
+                (taker.take)(tensor)?;
+            }
+            // Nobody waits for the memory of the last one.
+            if left > 0 {
+                (taker.settle)()?;
             }
             budget.give_back(window.buffer);
         }
         Ok(())
     }
+}
+
+/// Who is handed the tensors of a stream.
+pub(crate) struct Taker<T, S> {
+    /// Called with each tensor.
+    pub(crate) take: T,
+    /// Called before the memory of the tensors taken so far is used again; returns when the taker
+    /// has done with them.
+    pub(crate) settle: S,
 }
 
 /// What a stream reads at a time.
