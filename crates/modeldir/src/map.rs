@@ -83,7 +83,7 @@ impl LoadPlan {
     pub unsafe fn map_with(&self, options: &MapOptions) -> Result<TensorStore> {
         let start = Instant::now();
         let _span = debug_span!("map", tensors = self.len()).entered();
-        self.refuse_casts()?;
+        self.check_mappable()?;
         let mut maps: BTreeMap<usize, Buffer> = BTreeMap::new();
         // What is being brought in stays open, so that it can be asked whether it has changed.
         let (mut open, mut threads) = (Vec::new(), 0);
@@ -111,7 +111,7 @@ impl LoadPlan {
         let mut tensors = Vec::with_capacity(self.len());
         for (placed, tensor) in self.placed().iter().zip(self.tensors()) {
             if let Some(buffer) = maps.get(&tensor.shard()) {
-                tensors.push(self.view(placed, tensor, buffer.clone())?);
+                tensors.push(view(placed, tensor, buffer.clone())?);
             }
         }
         let stats = LoadStats { threads, elapsed: start.elapsed(), ..LoadStats::default() };
@@ -180,37 +180,39 @@ impl LoadPlan {
         self.index.with_tensor(error, shard, start..end).into()
     }
 
-    /// An error if a tensor is to be converted: a mapping has the bytes of the file.
-    fn refuse_casts(&self) -> Result<()> {
+    /// Fails for a tensor whose wanted bytes do not lie together in its file, as they are wanted.
+    fn check_mappable(&self) -> Result<()> {
         for (placed, tensor) in self.placed().iter().zip(self.tensors()) {
+            let about = || (self.index.root.clone(), tensor.name().into());
             if let Some(cast) = placed.cast {
-                let (path, tensor) = (self.index.root.clone(), tensor.name().into());
+                let (path, tensor) = about();
                 return Err(Error::CastMap { path, tensor, cast });
+            }
+            let runs = placed.runs.as_ref().map_or(1, |runs| runs.num_runs());
+            if runs > 1 {
+                let (path, tensor) = about();
+                return Err(Error::ScatteredMap { path, tensor, runs });
             }
         }
         Ok(())
     }
+}
 
-    /// The wanted part of a tensor as a part of its mapped file.
-    fn view(&self, placed: &Placed, tensor: IndexedTensor<'_>, file: Buffer) -> Result<Tensor> {
-        let whole = tensor.file_range();
-        let (start, end) = match &placed.runs {
-            None => (whole.start, whole.end),
-            Some(runs) if runs.num_runs() > 1 => {
-                let (path, tensor) = (self.index.root.clone(), tensor.name().into());
-                return Err(Error::ScatteredMap { path, tensor, runs: runs.num_runs() });
-            }
-            Some(runs) => {
-                let span = runs.span();
-                (whole.start + span.start as u64, whole.start + span.end as u64)
-            }
-        };
-        // The mapping has the length that the header was checked against, so both fit.
-        let in_memory = |position| usize::try_from(position).unwrap_or(usize::MAX);
-        let range = in_memory(start)..in_memory(end);
-        let shape = placed.shape(tensor);
-        Ok(Tensor::new(tensor.name(), tensor.dtype(), shape, file, range)?)
-    }
+/// The wanted part of a tensor as a part of its mapped file.
+fn view(placed: &Placed, tensor: IndexedTensor<'_>, file: Buffer) -> Result<Tensor> {
+    let whole = tensor.file_range();
+    let (start, end) = match &placed.runs {
+        None => (whole.start, whole.end),
+        Some(runs) => {
+            let span = runs.span();
+            (whole.start + span.start as u64, whole.start + span.end as u64)
+        }
+    };
+    // The mapping has the length that the header was checked against, so both fit.
+    let in_memory = |position| usize::try_from(position).unwrap_or(usize::MAX);
+    let range = in_memory(start)..in_memory(end);
+    let shape = placed.shape(tensor);
+    Ok(Tensor::new(tensor.name(), tensor.dtype(), shape, file, range)?)
 }
 
 #[cfg(test)]
@@ -219,10 +221,27 @@ mod tests {
     use std::fs::File;
     use std::time::SystemTime;
 
-    use tensorfile::Error as FileError;
+    use tensorfile::{Error as FileError, Float, Selection};
 
     use super::MapOptions;
-    use crate::{Error, ModelDir};
+    use crate::{Error, LoadPlan, ModelDir};
+
+    #[test]
+    fn what_cannot_be_mapped_is_refused_before_a_file_is_opened() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("model.safetensors");
+        let tensor = modeldir_fixtures::Tensor::new("w", "F16", &[4, 4], vec![7; 32]);
+        std::fs::write(&path, modeldir_fixtures::file(&[tensor])).unwrap();
+        let plan = ModelDir::open(dir.path()).unwrap().plan();
+        std::fs::remove_file(&path).unwrap();
+        let columns = plan.select(|_| Some(Selection::all().with_range(1, 1..3))).unwrap();
+        let options = MapOptions { populate: true, ..MapOptions::default() };
+        // SAFETY: there is no file.
+        let map = |plan: &LoadPlan| unsafe { plan.map_with(&options) }.unwrap_err();
+        assert!(matches!(map(&columns), Error::ScatteredMap { runs: 4, .. }));
+        assert!(matches!(map(&plan.cast(Float::F32)), Error::CastMap { .. }));
+        assert!(matches!(map(&plan), Error::File(_)), "{:?}", map(&plan));
+    }
 
     #[test]
     fn a_file_that_changes_while_it_is_brought_in_is_an_error() {
