@@ -120,7 +120,7 @@ fn alignment(file: &File) -> Option<u64> {
 
 #[cfg(not(target_os = "linux"))]
 fn alignment(_file: &File) -> Option<u64> {
-    None
+    Some(PAGE)
 }
 
 #[cfg(unix)]

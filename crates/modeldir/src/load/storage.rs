@@ -14,7 +14,6 @@ pub(super) enum Storage {
 }
 
 /// Types of file systems, as `statfs` has them, that are reached over a network or by FUSE.
-#[cfg(target_os = "linux")]
 const REMOTE: [u32; 12] = [
     0x6969,      // NFS
     0xff53_4d42, // CIFS
@@ -31,24 +30,25 @@ const REMOTE: [u32; 12] = [
 ];
 
 /// Types of file systems that hold files in memory alone: tmpfs, ramfs, hugetlbfs.
-#[cfg(target_os = "linux")]
 const MEMORY: [u32; 3] = [0x0102_1994, 0x8584_58f6, 0x9584_58f6];
 
-#[cfg(target_os = "linux")]
 pub(super) fn of(file: &File) -> Storage {
-    let Ok(stat) = rustix::fs::fstatfs(file) else { return Storage::Local };
-    // The width and sign of the field differ between processors; the types have 32 bits.
-    let kind = u32::try_from(stat.f_type & 0xffff_ffff).unwrap_or(0);
-    if REMOTE.contains(&kind) {
-        Storage::Remote
-    } else if MEMORY.contains(&kind) {
-        Storage::Memory
-    } else {
-        Storage::Local
+    match kind(file) {
+        Some(kind) if REMOTE.contains(&kind) => Storage::Remote,
+        Some(kind) if MEMORY.contains(&kind) => Storage::Memory,
+        _ => Storage::Local,
     }
 }
 
+/// The type of the file system as `statfs` of Linux has it, or `None` where nothing is known.
+#[cfg(target_os = "linux")]
+fn kind(file: &File) -> Option<u32> {
+    let stat = rustix::fs::fstatfs(file).ok()?;
+    // The width and sign of the field differ between processors; the types have 32 bits.
+    u32::try_from(stat.f_type & 0xffff_ffff).ok()
+}
+
 #[cfg(not(target_os = "linux"))]
-pub(super) fn of(_file: &File) -> Storage {
-    Storage::Local
+fn kind(_file: &File) -> Option<u32> {
+    None
 }
