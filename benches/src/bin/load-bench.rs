@@ -112,9 +112,10 @@ fn run(args: &Args) -> Result<(), Box<dyn std::error::Error>> {
 
     let (anon_before, before, start) = (anonymous_bytes(), Usage::now(), Instant::now());
     let plan = plan(args)?;
-    let (tensors, stats) = load(args, &plan, reused)?;
+    let mut anon_peak = 0;
+    let (tensors, stats) = load(args, &plan, reused, &mut anon_peak)?;
     let seconds = start.elapsed().as_secs_f64();
-    let (after, anon_grown) = (Usage::now(), anonymous_bytes() - anon_before);
+    let (after, anon_grown) = (Usage::now(), anonymous_bytes().max(anon_peak) - anon_before);
 
     let bytes = plan.bytes_selected();
     let line = json!({
@@ -154,10 +155,12 @@ fn plan(args: &Args) -> modeldir::Result<LoadPlan> {
     }
 }
 
+/// Loads; a stream says how much anonymous memory there was at most while it ran.
 fn load(
     args: &Args,
     plan: &LoadPlan,
     reused: modeldir::Memory,
+    anon_peak: &mut i64,
 ) -> modeldir::Result<(Vec<Tensor>, LoadStats)> {
     let io = match args.io {
         Way::Auto => Io::Auto,
@@ -175,8 +178,13 @@ fn load(
         Mode::Stream => {
             let max_bytes_in_flight = args.in_flight_mib.map(|mib| mib.saturating_mul(MIB));
             let options = StreamOptions { load: options, max_bytes_in_flight };
-            let mut copies = Vec::new();
+            let (mut copies, mut unseen) = (Vec::new(), 0);
             let stats = plan.stream(&options, |tensor| {
+                unseen += tensor.byte_len();
+                if unseen >= LOOK_EVERY {
+                    unseen = 0;
+                    *anon_peak = anonymous_bytes().max(*anon_peak);
+                }
                 if args.digest {
                     copies.push(tensor);
                 }
@@ -188,6 +196,9 @@ fn load(
     let tensors = store.iter().map(|(_, tensor)| tensor.clone()).collect();
     Ok((tensors, store.stats()))
 }
+
+/// Bytes of a stream after which its memory is looked at: that takes some microseconds.
+const LOOK_EVERY: usize = 16 << 20;
 
 const MIB: NonZeroU64 = NonZeroU64::new(1 << 20).expect("not zero");
 
