@@ -105,7 +105,8 @@ impl<'a> Locator<'a> {
                 Ok(mxfp4(&tensor, tensor.rank() - 2, side))
             }
             leaf if leaf.ends_with("bias") => {
-                Ok(OnDisk::plain(&tensor, tensor.rank() - 1).filter(|_| side == Side::Out))
+                let last = tensor.rank().saturating_sub(1);
+                Ok(OnDisk::plain(&tensor, last).filter(|_| side == Side::Out))
             }
             leaf => match leaf.strip_suffix("_scale_inv").or_else(|| leaf.strip_suffix("_scale")) {
                 Some(base) => self.companion(position, tensor, base, side),
