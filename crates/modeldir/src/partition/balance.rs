@@ -203,6 +203,20 @@ mod tests {
     }
 
     #[test]
+    fn what_every_device_holds_weighs_more_on_a_small_one() {
+        let layers = ["layers.0.w", "layers.1.w", "layers.2.w", "layers.3.w"];
+        let split = |bytes: u64, budgets: &[u64]| {
+            let tensors = layers.map(|name| (name, 100)).into_iter().chain([("x", bytes)]);
+            Partition::default().balance_by_bytes(tensors, budgets)
+        };
+        assert_eq!(split(0, &[900, 400]).unwrap(), LayerSplit::Sizes(vec![3, 1]));
+        assert_eq!(split(200, &[900, 400]).unwrap(), LayerSplit::Sizes(vec![4, 0]));
+        assert_eq!(split(200, &[600]).unwrap(), LayerSplit::Sizes(vec![4]));
+        let error = split(201, &[600]).unwrap_err();
+        assert!(matches!(error, Error::Budgets { .. }), "{error}");
+    }
+
+    #[test]
     fn a_stage_that_is_not_there_is_refused() {
         let rules = r#"{"rules": [{"match": "x", "pp": {"stage": 2}}]}"#;
         let partition: Partition = serde_json::from_str(rules).unwrap();

@@ -168,8 +168,10 @@ mod tests {
 
     use serde_json::{Value, json};
 
+    use tensorfile::{Dtype, Selection};
+
     use super::block_size;
-    use crate::{ModelConfig, Quantization};
+    use crate::{Misaligned, ModelConfig, Partition, Quantization, Result, TensorShape, Topology};
 
     #[test]
     fn blocks_are_as_long_as_the_configuration_or_the_format_says() {
@@ -188,5 +190,27 @@ mod tests {
             let found = block_size(&quantization).map(NonZeroUsize::get);
             assert_eq!(found, expected, "{given}");
         }
+    }
+
+    #[test]
+    fn a_gate_stays_beside_its_up_even_where_blocks_are_covered() {
+        let config = json!({"model_type": "gpt_oss", "num_attention_heads": 8,
+            "num_key_value_heads": 2, "num_hidden_layers": 1})
+        .to_string();
+        let config = ModelConfig::from_json("config.json", config.as_bytes()).unwrap();
+        let rules = Partition::for_config(&config).unwrap();
+        let rules = Partition { misaligned: Misaligned::Cover, ..rules };
+        let name = "model.layers.0.mlp.experts.gate_up_proj";
+        let tensor = TensorShape { name, dtype: Dtype::BF16, shape: &[2, 8, 12] };
+        let part = |rank: usize, size: usize| -> Result<Option<Selection>> {
+            let ranks = Topology::tensor_parallel(rank, size)?;
+            Ok(rules.cut(&ranks, None, &[tensor])?.parts.remove(0))
+        };
+        assert_eq!(part(1, 2).unwrap(), Some(Selection::all().with_range(2, 6..12)));
+        // Three of the twelve are one pair and a half.
+        let error = part(1, 4).unwrap_err().to_string();
+        let expected =
+            "12 elements along the outputs in blocks of 2 over 4 ranks; 2, 3 or 6 would do";
+        assert!(error.contains(expected), "{error}");
     }
 }

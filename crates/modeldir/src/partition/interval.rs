@@ -227,3 +227,53 @@ fn lcm(a: usize, b: usize) -> usize {
     }
     (a / x).checked_mul(b).unwrap_or(a.max(b))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroUsize;
+    use std::ops::Range;
+
+    use super::Line;
+    use crate::partition::{At, Axis, Misaligned, Part, Split, Uneven};
+
+    fn nonzero(number: usize) -> NonZeroUsize {
+        NonZeroUsize::new(number).unwrap()
+    }
+
+    #[test]
+    fn an_even_cut_may_fall_within_a_block_if_blocks_are_covered() {
+        use Misaligned::{Cover, Error as Exact};
+        let cases: [(Uneven, Misaligned, Option<Range<usize>>); 6] = [
+            (Uneven::Error, Cover, Some(48..96)),
+            (Uneven::Error, Exact, None),
+            (Uneven::Balanced, Cover, Some(64..96)),
+            (Uneven::Balanced, Exact, Some(64..96)),
+            (Uneven::Chunk, Cover, Some(64..96)),
+            (Uneven::Chunk, Exact, Some(64..96)),
+        ];
+        for (uneven, misaligned, expected) in cases {
+            let align = nonzero(32);
+            let split = Split { align, misaligned: Some(misaligned), ..Split::along(Axis::Out) };
+            let ranges = split.ranges(96, At::new(1, 2).unwrap(), uneven).ok();
+            assert_eq!(ranges, expected.map(|range| vec![range]), "{uneven:?} {misaligned:?}");
+        }
+    }
+
+    #[test]
+    fn ranks_that_divide_no_heads_would_do_where_heads_are_balanced() {
+        // Six heads of 8 inputs, two to a block and to a key and value head.
+        let parts = vec![Part::query(nonzero(6), nonzero(3))];
+        let split = Split { parts, ..Split::along(Axis::In) };
+        let line = Line {
+            split: &split,
+            len: 48,
+            per: nonzero(16),
+            uneven: Uneven::Balanced,
+            misaligned: Misaligned::Error,
+        };
+        let error = line.pieces_on_disk(At::new(0, 6).unwrap()).unwrap_err().to_string();
+        let expected = "elements 0..8 along the inputs over 6 ranks cut blocks of 16; \
+            2, 3, 4, 5, 7, 8, 10, 11, 13, 14, 16 or 17 would do; Misaligned::Cover takes blocks whole";
+        assert_eq!(error, expected);
+    }
+}

@@ -102,6 +102,21 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_name_of_many_numbers_is_decided_by_itself() {
+        let rules = rules(&["**.{l}.w"]);
+        for (name, layer) in [
+            ("1.2.3.4.5.6.7.31.w", 31),
+            ("1.2.3.4.5.6.7.8.31.w", 31),
+            ("1.2.3.4.5.6.7.8.9.10.11.31.w", 31),
+            ("31.w", 31),
+        ] {
+            let mut matcher = Matcher::new(&rules).unwrap();
+            let decided = Kinds::default().decide(name, |kind| matcher.decide(kind));
+            assert_eq!((decided.matched, decided.layer), (true, Some(layer)), "{name}");
+        }
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 

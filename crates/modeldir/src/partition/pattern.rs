@@ -275,6 +275,10 @@ mod tests {
             ("h.{l}.w", "h.12.w", true),
             ("h.{l}.w", "h.x.w", false),
             ("h.{l}.w", "h.-1.w", false),
+            ("h.{l}.w", "h.+5.w", false),
+            ("h.{l}.w", "h..w", false),
+            ("h.{l}.w", "h.1048575.w", true),
+            ("h.{l}.w", "h.1048576.w", false),
             ("h.{l}.w", "h.99999999999999999999.w", false),
         ];
         for (text, name, expected) in cases {
@@ -321,6 +325,7 @@ mod tests {
         let text = r#""**.layers.{l}.(a|b).*""#;
         let read: Pattern = serde_json::from_str(text).unwrap();
         assert_eq!(serde_json::to_string(&read).unwrap(), text);
+        assert_eq!(format!("{read} {read:?}"), format!("**.layers.{{l}}.(a|b).* {text}"));
         let error = serde_json::from_str::<Pattern>(r#""a..b""#).unwrap_err().to_string();
         assert!(error.contains("empty segment"), "{error}");
     }

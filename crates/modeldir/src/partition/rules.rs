@@ -212,3 +212,25 @@ fn layer(name: &[&str]) -> Option<usize> {
         _ => None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::layer;
+
+    #[test]
+    fn a_layer_is_the_first_number_after_a_usual_segment() {
+        for (name, expected) in [
+            ("model.layers.3.mlp.up_proj.weight", Some(3)),
+            ("transformer.h.12.attn.bias", Some(12)),
+            ("blocks.0.w", Some(0)),
+            ("block.7.layer.1.w", Some(7)),
+            ("encoder.layer.11.w", Some(11)),
+            ("tower.5.layers.2.w", Some(2)),
+            ("experts.3.w", None),
+            ("layers.w.3", None),
+            ("layers", None),
+        ] {
+            assert_eq!(layer(&name.split('.').collect::<Vec<_>>()), expected, "{name}");
+        }
+    }
+}

@@ -3,7 +3,9 @@
 mod families;
 mod invariants;
 mod layouts;
+mod packed;
 mod product;
+mod stacked;
 
 use std::path::Path;
 
@@ -229,6 +231,14 @@ fn vocabularies_have_short_tails_and_first_is_of_one_rank() {
         |rank: usize| cut(&rules, &json!({"tp": format!("{rank}/4")}), tensors).unwrap().parts;
     assert_eq!(parts(0), [whole(), dim(0, 0..3)]);
     assert_eq!(parts(3), [None, dim(0, 9..10)]);
+}
+
+#[test]
+fn a_tensor_of_which_every_rank_takes_all_is_whole() {
+    let rules = json!([{"match": "k.*", "tp": {"kv_heads": 1}}]);
+    let cut = cut(&rules, &json!({"tp": "1/2"}), &[("k.weight", Dtype::U8, &[128, 64])]).unwrap();
+    assert_eq!(cut.parts, [whole()]);
+    assert_eq!(cut.report.replicated_bytes, 128 * 64);
 }
 
 #[test]

@@ -89,3 +89,23 @@ impl fmt::Display for Shown<'_> {
         if self.0.len() > 10 { write!(f, " and {} more", self.0.len() - 10) } else { Ok(()) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{AndLayers, Shown};
+
+    #[test]
+    fn ten_names_are_shown_and_more_are_counted() {
+        let names: Vec<String> = (0..11).map(|i| format!("w{i}")).collect();
+        let ten = r#""w0", "w1", "w2", "w3", "w4", "w5", "w6", "w7", "w8", "w9""#;
+        assert_eq!(Shown(&names[..10]).to_string(), ten);
+        assert_eq!(Shown(&names).to_string(), format!("{ten} and 1 more"));
+        assert_eq!(Shown(&[]).to_string(), "");
+    }
+
+    #[test]
+    fn layers_are_named_where_they_are_known() {
+        assert_eq!(AndLayers(Some(80)).to_string(), ", 80 layers");
+        assert_eq!(AndLayers(None).to_string(), "");
+    }
+}

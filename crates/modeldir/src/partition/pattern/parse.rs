@@ -75,14 +75,26 @@ mod tests {
 
     #[test]
     fn faults_are_named() {
-        for text in
-            ["", "a..b", "a**", "(a", "a)", "a|b", "(a(b))", "{x}", "a{l}", "{l}.{l}", "(a.b)"]
-        {
+        let faults = [
+            "", "a..b", "a**", "(a", "a)", "a|b", "(a(b))", "(a(b)", "a)(b)", "a|b(c|d)", "{x}",
+            "a{l}", "{l}.{l}", "(a.b)",
+        ];
+        for text in faults {
             let error = text.parse::<Pattern>().unwrap_err();
             assert!(
                 matches!(&error, Error::Pattern { pattern, .. } if **pattern == *text),
                 "{error}"
             );
+        }
+    }
+
+    #[test]
+    fn a_segment_stands_for_256_names_at_most() {
+        let most: Pattern = "(a|b)".repeat(8).parse().unwrap();
+        assert!(most.matches("abbabaab") && !most.matches("abbabaac"));
+        for text in ["(a|b)".repeat(9), format!("({})", "|".repeat(256))] {
+            let error = text.parse::<Pattern>().unwrap_err().to_string();
+            assert!(error.contains("too many alternatives in one segment"), "{error}");
         }
     }
 }

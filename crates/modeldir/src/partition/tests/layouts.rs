@@ -7,7 +7,7 @@ use super::{Given, dim, partition, quantization, shapes, topology, whole};
 use crate::{Error, Misfit};
 
 /// The parts of tensors for rank 1 of 2, cut by one rule that matches all of them.
-fn parts(
+pub(super) fn parts(
     scheme: Option<Value>,
     rule: Value,
     tensors: &[Given<'_>],
