@@ -51,7 +51,7 @@ ERRORS = {
     "chmod": ["EIO", "EPERM"],
     "fchmod": ["EIO", "EPERM"],
 }
-# Calls that bring memory or threads: the error has no file of its own to name.
+# Calls that bring memory or threads: the error names the model, if no file of it.
 PATHLESS = {"mmap", "mremap", "mprotect", "madvise", "clone3", "sched_getaffinity"}
 # Calls that take away what a save leaves behind when it fails.
 CLEANING = {"unlink", "unlinkat", "rmdir", "openat", "getdents64", "newfstatat", "statx", "fcntl"}
@@ -132,7 +132,7 @@ class Case:
             return EXCEPTED
         names = {pathlib.Path(path).name for _, paths in injected for path in paths} - {""}
         if calls & PATHLESS:
-            names |= {self.model.name, "thread"}
+            names |= {self.model.name}
         if self.old and calls:
             names |= {to.name}
         wrong = judge(outcome, names, expected.digests)

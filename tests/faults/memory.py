@@ -25,7 +25,7 @@ def address_space(tally, work, pool):
     listed = models.write_listed(work / "listed", 60_000)
 
     def ladder(way, model=model, expected=expected, step=4096, part=16):
-        names = [model.name, "thread"]
+        names = [model.name]
         room = 0
         while room < 4096 * MIB:
             with Probe(way.name, model, **way.options) as probe:

@@ -94,7 +94,7 @@ impl Opener for Disk {
 
 /// An error that says which job failed.
 fn failed(number: usize) -> Error {
-    Error::Threads { threads: number, message: "failed".into() }
+    Error::Threads { path: "m".into(), threads: number, message: "failed".into() }
 }
 
 /// What the workers share.

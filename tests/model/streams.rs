@@ -47,7 +47,9 @@ const STREAM: Stream = Stream {
 /// What an end at this window looks like.
 fn end(number: usize, how: How) -> Result<()> {
     match how {
-        How::Error => Err(Error::Threads { threads: number, message: "ended".into() }),
+        How::Error => {
+            Err(Error::Threads { path: "m".into(), threads: number, message: "ended".into() })
+        }
         How::Panic => resume_unwind(Box::new(number)),
     }
 }
@@ -58,6 +60,7 @@ fn run(stream: Stream) -> (usize, Option<(usize, How)>) {
     let (mut taken, mut kept) = (0, Vec::new());
     let done = catch_unwind(AssertUnwindSafe(|| {
         relay(
+            Path::new("m"),
             stream.ahead,
             || {
                 if !stream.is_broken {

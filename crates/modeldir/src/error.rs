@@ -31,9 +31,9 @@ pub enum Error {
     #[error(transparent)]
     File(#[from] tensorfile::Error),
 
-    /// The threads could not be started.
-    #[error("cannot start {threads} threads: {message}")]
-    Threads { threads: usize, message: Box<str> },
+    /// The threads that were to read a directory, or to parse a file, could not be started.
+    #[error("{}: cannot start {threads} threads: {message}", PathText(path))]
+    Threads { path: PathBuf, threads: usize, message: Box<str> },
 
     // -- The rank of this process.
     /// A launcher has set one of the two variables that make a rank.
@@ -382,8 +382,7 @@ impl Error {
     pub fn path(&self) -> Option<&Path> {
         match self {
             Self::File(error) => error.path(),
-            Self::Threads { .. }
-            | Self::HalfSetRank { .. }
+            Self::HalfSetRank { .. }
             | Self::RankNotANumber { .. }
             | Self::ImpossibleRank { .. }
             | Self::NoHubCache
@@ -402,7 +401,8 @@ impl Error {
             | Self::Budgets { .. }
             | Self::UnusedRules { .. }
             | Self::UnmatchedTensors { .. } => None,
-            Self::NoWeights { path, .. }
+            Self::Threads { path, .. }
+            | Self::NoWeights { path, .. }
             | Self::OtherFormat { path, .. }
             | Self::UnusableOption { path, .. }
             | Self::Ambiguous { path, .. }

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::fmt;
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::runtime::Handle;
@@ -74,7 +74,7 @@ impl LoadPlan {
         let at_drop = CancelAtDrop(Cancel::child_of(options.cancel.as_ref()));
         let cancel = at_drop.0.clone();
         let load = move || plan.load(&options.borrowed(&cancel).load);
-        let loaded = start(load)?.await;
+        let loaded = start(&root, load)?.await;
         drop(at_drop);
         loaded.unwrap_or_else(|error| Err(ended(error, Error::Cancelled { path: root })))
     }
@@ -95,7 +95,8 @@ impl LoadPlan {
         let at_drop = CancelAtDrop(Cancel::child_of(options.cancel.as_ref()));
         let asking = Asking(Arc::default());
         let (plan, cancel, asked) = (self.clone(), at_drop.0.clone(), Arc::clone(&asking.0));
-        let task = start(move || {
+        let root = self.index.root.clone();
+        let task = start(&root, move || {
             let options = options.borrowed(&cancel);
             let cancelled = || Error::Cancelled { path: plan.index.root.clone() };
             let sent = Cell::new(0);
@@ -115,7 +116,6 @@ impl LoadPlan {
         if task.is_err() {
             tensors.close();
         }
-        let root = self.index.root.clone();
         let task = Some(task);
         TensorStream { root, tensors, asking, has_asked: false, task, _at_drop: at_drop }
     }
@@ -188,14 +188,18 @@ impl Drop for Asking {
     }
 }
 
-/// Runs what blocks on a thread that the runtime keeps for that.
-fn start<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<JoinHandle<T>> {
+/// Runs what blocks on a thread that the runtime keeps for that; the error where it has none names
+/// `path`.
+fn start<T: Send + 'static>(
+    path: &Path,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<JoinHandle<T>> {
     let runtime = Handle::current();
     // Where the system starts no more threads, tokio panics, and may keep the work for later: what
     // cancels it is dropped then.
     catch_unwind(AssertUnwindSafe(|| runtime.spawn_blocking(work))).map_err(|panic| {
         let message = panic.downcast_ref::<String>().map_or("the runtime panicked", String::as_str);
-        Error::Threads { threads: 1, message: message.into() }
+        Error::Threads { path: path.to_owned(), threads: 1, message: message.into() }
     })
 }
 

@@ -142,7 +142,7 @@ impl LoadPlan {
                 done => done.map_err(|error| self.unreadable(*shard, range, error)),
             }
         };
-        threads::in_pool(threads, |pool| {
+        threads::in_pool(&self.index.root, threads, |pool| {
             pool.install(|| pieces.par_iter().map(bring).collect::<Vec<_>>())
         })?
         .into_iter()

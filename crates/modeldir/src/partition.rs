@@ -107,7 +107,9 @@ impl Partition {
     ///
     /// # Errors
     ///
-    /// [`Error::Json`](crate::Error::Json) and its neighbours where the bytes are not such rules.
+    /// [`Error::Json`](crate::Error::Json) and its neighbours where the bytes are not such rules;
+    /// [`Error::Threads`](crate::Error::Threads) where they nest deep, which takes a thread, and none
+    /// can be started.
     pub fn from_json(path: impl AsRef<Path>, bytes: &[u8]) -> Result<Self> {
         from_bytes(path.as_ref(), bytes)
     }
@@ -123,5 +125,5 @@ impl Partition {
 /// Reads a value from the bytes of a JSON file.
 fn from_bytes<T: DeserializeOwned + Send>(path: &Path, bytes: &[u8]) -> Result<T> {
     let text = json::text(path, bytes)?;
-    json::from_str(text)?.map_err(|error| json::syntax_error(path, text, text, &error))
+    json::from_str(path, text)?.map_err(|error| json::syntax_error(path, text, text, &error))
 }

@@ -145,8 +145,10 @@ fn asynchronous(
     cancel: &Cancel,
     digests: &mut Digests,
 ) -> Result<()> {
-    let no_runtime =
-        |error: std::io::Error| Error::Threads { threads: 1, message: error.to_string().into() };
+    let no_runtime = |error: std::io::Error| {
+        let (path, message) = (args.path.clone(), error.to_string().into());
+        Error::Threads { path, threads: 1, message }
+    };
     let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(no_runtime)?;
     let options = AsyncLoadOptions {
         threads: args.threads,

@@ -93,7 +93,7 @@ pub(super) fn open_all<'m>(
         Ok((shard, fit.unwrap_or_default()))
     };
     let threads = threads::count(options.threads, paths.len()).min(MAX_OPEN_FILES);
-    threads::in_pool(threads, |pool| {
+    threads::in_pool(root, threads, |pool| {
         pool.install(|| paths.par_iter().enumerate().map(open).collect())
     })
 }

@@ -1,5 +1,7 @@
 //! Stack for the parser, which takes some of it for each value within a value.
 
+use std::path::Path;
+
 use crate::{Error, Result};
 
 /// Values within values for which any stack is thought to suffice: in a debug build each takes
@@ -10,21 +12,38 @@ const SHALLOW: usize = 24;
 /// debug build.
 const STACK_BYTES: usize = 2 << 20;
 
-/// Parses a JSON text by a function that recurses to the parser's limit: on the stack there is, or
-/// on one of its own if the text nests deep, for the caller's may be small.
+/// Parses the JSON text of the file at `path` by a function that recurses to the parser's limit: on
+/// the stack there is, or on one of its own if the text nests deep, for the caller's may be small.
+///
+/// # Errors
+///
+/// [`Error::Threads`] if the text nests deep and no thread can be started.
 pub(super) fn on_enough_stack<R: Send>(
+    path: &Path,
     text: &str,
-    parse: impl FnOnce() -> Result<R> + Send,
+    parse: impl FnOnce() -> R + Send,
 ) -> Result<R> {
-    if !nests_deeper(text, SHALLOW) {
-        return parse();
+    if nests_deeper(text, SHALLOW) {
+        return on_stack_of(STACK_BYTES, path, parse);
     }
+    Ok(parse())
+}
+
+/// Parses the file at `path` on a stack of this many bytes.
+fn on_stack_of<R: Send>(
+    stack_bytes: usize,
+    path: &Path,
+    parse: impl FnOnce() -> R + Send,
+) -> Result<R> {
     std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().name("modeldir".into()).stack_size(STACK_BYTES);
+        let thread = std::thread::Builder::new().name("modeldir".into()).stack_size(stack_bytes);
         match thread.spawn_scoped(scope, parse).map(std::thread::ScopedJoinHandle::join) {
-            Ok(Ok(parsed)) => parsed,
+            Ok(Ok(parsed)) => Ok(parsed),
             Ok(Err(panic)) => std::panic::resume_unwind(panic),
-            Err(error) => Err(Error::Threads { threads: 1, message: error.to_string().into() }),
+            Err(error) => {
+                let (path, message) = (path.to_owned(), error.to_string().into());
+                Err(Error::Threads { path, threads: 1, message })
+            }
         }
     })
 }
@@ -48,7 +67,9 @@ fn nests_deeper(text: &str, max: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{SHALLOW, nests_deeper, on_enough_stack};
+    use std::path::Path;
+
+    use super::{SHALLOW, nests_deeper, on_enough_stack, on_stack_of};
 
     #[test]
     fn brackets_count_outside_strings_until_they_close() {
@@ -72,8 +93,17 @@ mod tests {
         let here = std::thread::current().id();
         for (levels, is_here) in [(SHALLOW, true), (SHALLOW + 1, false)] {
             let text = "[".repeat(levels);
-            let ran = on_enough_stack(&text, || Ok(std::thread::current().id())).unwrap();
+            let path = Path::new("config.json");
+            let ran = on_enough_stack(path, &text, || std::thread::current().id()).unwrap();
             assert_eq!(ran == here, is_here, "{levels}");
         }
+    }
+
+    #[test]
+    fn a_thread_that_cannot_start_is_an_error_of_the_file() {
+        // No address space has room for that.
+        let error = on_stack_of(usize::MAX / 2, Path::new("config.json"), || ()).unwrap_err();
+        assert_eq!(error.path(), Some(Path::new("config.json")));
+        assert!(error.to_string().starts_with("config.json: cannot start 1 threads: "), "{error}");
     }
 }

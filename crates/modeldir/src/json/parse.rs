@@ -33,7 +33,7 @@ pub(crate) fn parse_object(path: &Path, text: &str) -> Result<(Map<String, Value
         return Err(wrong_kind(path, text, "an object", &value));
     };
     let parsed = rewritten.as_deref().unwrap_or(text);
-    let notes = on_enough_stack(parsed, || Ok(duplicate_keys(parsed)))?;
+    let notes = on_enough_stack(path, parsed, || duplicate_keys(parsed))?;
     Ok((object, notes))
 }
 
@@ -47,7 +47,7 @@ fn wrong_kind(path: &Path, text: &str, expected: &str, found: &Value) -> Error {
 /// The value, and the text that was parsed in the end if it is not `text` itself.
 fn parse_accepted(path: &Path, text: &str) -> Result<(Value, Option<String>)> {
     check_size(path, text)?;
-    let strict = match from_str(text)? {
+    let strict = match from_str(path, text)? {
         Ok(value) => return Ok((value, None)),
         Err(error) => error,
     };
@@ -55,15 +55,19 @@ fn parse_accepted(path: &Path, text: &str) -> Result<(Value, Option<String>)> {
         return Err(syntax_error(path, text, text, &strict));
     };
     check_size(path, &rewritten)?;
-    match from_str(&rewritten)? {
+    match from_str(path, &rewritten)? {
         Ok(value) => Ok((value, Some(rewritten))),
         Err(error) => Err(syntax_error(path, text, &rewritten, &error)),
     }
 }
 
-/// The value of a JSON text, or what is wrong with it, whatever stack there is.
-pub(crate) fn from_str<T: DeserializeOwned + Send>(text: &str) -> Result<serde_json::Result<T>> {
-    on_enough_stack(text, || Ok(serde_json::from_str(text)))
+/// The value of the JSON text of the file at `path`, or what is wrong with it, whatever stack there
+/// is.
+pub(crate) fn from_str<T: DeserializeOwned + Send>(
+    path: &Path,
+    text: &str,
+) -> Result<serde_json::Result<T>> {
+    on_enough_stack(path, text, || serde_json::from_str(text))
 }
 
 /// Refuses a text whose value would take more memory than there may be asked for.

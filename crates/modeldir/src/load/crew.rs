@@ -57,15 +57,16 @@ impl Crew {
     ///
     /// # Errors
     ///
-    /// [`Error::Threads`] if there can be no thread at all; fewer than were wanted are enough.
+    /// [`Error::Threads`] with the path of the queue if there can be no thread at all; fewer than
+    /// were wanted are enough.
     pub(super) fn run<J: Send>(&self, queue: &Queue<'_, J>, work: &impl Work<J>) -> Result<()> {
         sync::scope(|scope| {
             let starts = (0..self.copying).map(|_| self.start(scope, queue, work));
             let (started, failed): (Vec<_>, Vec<_>) = starts.partition(io::Result::is_ok);
             match failed.into_iter().find_map(io::Result::err) {
                 Some(error) if started.is_empty() => {
-                    let (threads, message) = (self.copying, error.to_string().into());
-                    Err(Error::Threads { threads, message })
+                    let (path, message) = (queue.root().to_owned(), error.to_string().into());
+                    Err(Error::Threads { path, threads: self.copying, message })
                 }
                 _ => Ok(()),
             }

@@ -35,6 +35,11 @@ impl<'p, J> Queue<'p, J> {
         Self { root, cancel, state }
     }
 
+    /// The directory whose bytes the jobs are to bring.
+    pub(super) fn root(&self) -> &Path {
+        self.root
+    }
+
     /// The next job and its number, or `None` when there is none or the load has ended.
     pub(super) fn next(&self) -> Option<(usize, J)> {
         let (number, job) = self.lock().jobs.next()?;

@@ -1,6 +1,7 @@
 //! A thread that makes what the caller takes; neither is left waiting for the other.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::Path;
 use std::sync::PoisonError;
 
 use super::sync::{self, Mutex, Receiver, SyncSender, sync_channel};
@@ -13,12 +14,13 @@ use crate::{Error, Result};
 ///
 /// # Errors
 ///
-/// Those of `take`, then those of `make`; [`Error::Threads`] if there can be no thread.
+/// Those of `take`, then those of `make`; [`Error::Threads`] with the path if there can be no thread.
 ///
 /// # Panics
 ///
 /// Panics as `take` did or, if it did not, as `make`.
 pub(super) fn relay<T: Send, R: Send, E: From<Error>>(
+    path: &Path,
     ahead: usize,
     stop: impl Fn(),
     make: impl FnOnce(&SyncSender<T>) -> Result<R> + Send,
@@ -32,8 +34,8 @@ pub(super) fn relay<T: Send, R: Send, E: From<Error>>(
             *made.lock().unwrap_or_else(PoisonError::into_inner) = Some(done);
         };
         sync::spawn(scope, "modeldir-stream".into(), run).map_err(|error| {
-            let message = error.to_string().into();
-            Error::Threads { threads: 1, message }
+            let (path, message) = (path.to_owned(), error.to_string().into());
+            Error::Threads { path, threads: 1, message }
         })?;
         let taken = catch_unwind(AssertUnwindSafe(|| take(receiver)));
         stop();

@@ -85,6 +85,7 @@ impl LoadPlan {
             budget.stop();
         };
         let stats = relay(
+            &self.index.root,
             in_memory(WINDOWS),
             stop_loading,
             |sender| loader.load(sender),
