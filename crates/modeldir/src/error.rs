@@ -236,6 +236,26 @@ pub enum Error {
         PathText(path)
     )]
     HeaderTooLarge { path: PathBuf, header_len: u64, max: u64 },
+    /// A file to be written would have more tensors than readers accept.
+    #[error(
+        "{}: {found} tensors to be written, the limit is {max} (a smaller SaveOptions::max_shard_size makes them fewer)",
+        PathText(path)
+    )]
+    TooManyTensors { path: PathBuf, found: usize, max: usize },
+    /// The name of a tensor to be written is longer than readers accept.
+    #[error(
+        "{}: tensor {}: name of {byte_len} bytes to be written, the limit is {max} (only tensorfile::Writer writes what readers refuse by default)",
+        PathText(path),
+        Quoted(tensor)
+    )]
+    NameTooLong { path: PathBuf, tensor: Box<str>, byte_len: usize, max: usize },
+    /// A tensor to be written has more dimensions than readers accept.
+    #[error(
+        "{}: tensor {}: {found} dimensions to be written, the limit is {max} (only tensorfile::Writer writes what readers refuse by default)",
+        PathText(path),
+        Quoted(tensor)
+    )]
+    TooManyDimensions { path: PathBuf, tensor: Box<str>, found: usize, max: usize },
 
     // -- Asking for tensors.
     /// The model has no tensor of this name.
@@ -435,6 +455,9 @@ impl Error {
             | Self::WeightsExist { path, .. }
             | Self::MetadataKey { path, .. }
             | Self::HeaderTooLarge { path, .. }
+            | Self::TooManyTensors { path, .. }
+            | Self::NameTooLong { path, .. }
+            | Self::TooManyDimensions { path, .. }
             | Self::ScatteredMap { path, .. }
             | Self::CastMap { path, .. }
             | Self::Cancelled { path }
@@ -454,6 +477,8 @@ impl Error {
             Self::ShardPath { tensor, .. }
             | Self::ShardPathType { tensor, .. }
             | Self::MappedTwice { tensor, .. }
+            | Self::NameTooLong { tensor, .. }
+            | Self::TooManyDimensions { tensor, .. }
             | Self::TensorNotFound { tensor, .. }
             | Self::NotPlanned { tensor, .. }
             | Self::ScatteredMap { tensor, .. }

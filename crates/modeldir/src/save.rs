@@ -122,10 +122,11 @@ impl TensorStore {
     ///
     /// [`Error::WeightsExist`] if weights are there and are not to be replaced,
     /// [`Error::MetadataKey`] for a metadata key or an alias that cannot be recorded,
-    /// [`Error::HeaderTooLarge`] for a shard whose header no reader accepts, [`Error::File`] with
-    /// the file that could not be written, or with the tensor that no reader accepts by default:
-    /// [`Writer`](tensorfile::Writer) writes such a file where its options say so. After any but
-    /// [`tensorfile::Error::Io`], the directory is as it was.
+    /// [`Error::HeaderTooLarge`] and [`Error::TooManyTensors`] for a shard, [`Error::NameTooLong`] and
+    /// [`Error::TooManyDimensions`] for a tensor that no reader accepts by default:
+    /// [`Writer`](tensorfile::Writer) writes such a file where its options say so. [`Error::File`]
+    /// with the file that could not be written; after any but [`tensorfile::Error::Io`], the directory
+    /// is as it was.
     pub fn save(&self, dir: impl AsRef<Path>, options: &SaveOptions) -> Result<Saved> {
         let dir = dir.as_ref();
         let _span = debug_span!("save", tensors = self.len()).entered();
@@ -227,9 +228,9 @@ fn write_shards(
             writer.extend_metadata(metadata.entries.clone());
         }
         for tensor in &shard.tensors {
-            writer.add_tensor(tensor)?;
+            writer.add_tensor(tensor).map_err(|error| of_file(&path, error))?;
         }
-        writer.save(waiting.join(&shard.file)).map_err(|error| of_file(path, error))?;
+        writer.save(waiting.join(&shard.file)).map_err(|error| of_file(&path, error))?;
     }
     Ok(())
 }
@@ -266,8 +267,10 @@ fn put_in_place(dir: &Path, waiting: TempDir, steps: &[Step]) -> Result<()> {
     Ok(())
 }
 
-/// The error of a file that was to be written, under the name that it was to have.
-fn of_file(path: PathBuf, error: tensorfile::Error) -> Error {
+/// The error of a file that was to be written, under the name that it was to have, and with what can
+/// be done about it here.
+fn of_file(path: &Path, error: tensorfile::Error) -> Error {
+    let path = path.to_owned();
     match error {
         tensorfile::Error::Io { action, source, .. } => {
             tensorfile::Error::Io { path, action, source }.into()
@@ -276,7 +279,13 @@ fn of_file(path: PathBuf, error: tensorfile::Error) -> Error {
             Error::HeaderTooLarge { path, header_len, max }
         }
         tensorfile::Error::WriterTooManyTensors { found, max, .. } => {
-            tensorfile::Error::WriterTooManyTensors { path, found, max }.into()
+            Error::TooManyTensors { path, found, max }
+        }
+        tensorfile::Error::WriterNameTooLong { tensor, byte_len, max } => {
+            Error::NameTooLong { path, tensor, byte_len, max }
+        }
+        tensorfile::Error::WriterTooManyDimensions { tensor, found, max } => {
+            Error::TooManyDimensions { path, tensor, found, max }
         }
         other => other.into(),
     }

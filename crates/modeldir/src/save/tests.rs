@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tensorfile::{Dtype, Error as FileError, Metadata, TensorFile, Writer};
+use tensorfile::{Dtype, Error as FileError, HeaderOptions, Metadata, TensorFile, Writer};
 
 use super::{Existing, SaveOptions, commit, of_file};
 use crate::resolve;
-use crate::{AliasRule, Error, Family, IndexedTensor, ModelDir, TensorStore};
+use crate::{AliasRule, Error, Family, IndexedTensor, ModelDir, OpenOptions, TensorStore};
 
 fn options(max_shard_size: u64) -> SaveOptions {
     SaveOptions { max_shard_size, ..SaveOptions::default() }
@@ -346,13 +346,68 @@ fn rejects_a_folder_in_the_place_of_a_file_before_anything_changes() {
 }
 
 #[test]
-fn errors_name_the_file_as_it_would_have_been() {
-    let path = PathBuf::from("m/model.safetensors");
-    let waiting = PathBuf::from("m/.waiting/model.safetensors");
-    let too_large =
-        tensorfile::Error::WriterHeaderTooLarge { path: waiting, header_len: 9, max: 8 };
-    let error = of_file(path, too_large).to_string();
-    assert!(error.starts_with("m/model.safetensors: header of 9 bytes"), "{error}");
+fn errors_name_the_file_as_it_would_have_been_and_no_option_of_the_writer() {
+    let waiting = || PathBuf::from("m/.waiting/model.safetensors");
+    let tensor = || "w".into();
+    for (of_writer, message) in [
+        (
+            FileError::WriterHeaderTooLarge { path: waiting(), header_len: 9, max: 8 },
+            "header of 9 bytes to be written, the limit is 8 \
+             (a smaller SaveOptions::max_shard_size makes it shorter)",
+        ),
+        (
+            FileError::WriterTooManyTensors { path: waiting(), found: 3, max: 2 },
+            "3 tensors to be written, the limit is 2 \
+             (a smaller SaveOptions::max_shard_size makes them fewer)",
+        ),
+        (
+            FileError::WriterNameTooLong { tensor: tensor(), byte_len: 5, max: 4 },
+            "tensor \"w\": name of 5 bytes to be written, the limit is 4 \
+             (only tensorfile::Writer writes what readers refuse by default)",
+        ),
+        (
+            FileError::WriterTooManyDimensions { tensor: tensor(), found: 7, max: 6 },
+            "tensor \"w\": 7 dimensions to be written, the limit is 6 \
+             (only tensorfile::Writer writes what readers refuse by default)",
+        ),
+    ] {
+        let of_tensor = of_writer.tensor().map(str::to_owned);
+        let error = of_file(Path::new("m/model.safetensors"), of_writer);
+        assert_eq!(error.to_string(), format!("m/model.safetensors: {message}"));
+        assert_eq!(error.path(), Some(Path::new("m/model.safetensors")));
+        assert_eq!(error.tensor(), of_tensor.as_deref());
+    }
+}
+
+#[test]
+fn rejects_a_tensor_that_no_reader_accepts_by_default() {
+    let long = "n".repeat(65_537);
+    let tensors = [
+        modeldir_fixtures::Tensor::new(&long, "U8", &[1], vec![7]),
+        modeldir_fixtures::Tensor::new("deep", "U8", &[1; 65], vec![7]),
+    ];
+    for tensor in tensors {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.safetensors");
+        fs::write(&path, modeldir_fixtures::file(&[tensor])).unwrap();
+        let header =
+            HeaderOptions { max_name_bytes: 1 << 20, max_rank: 100, ..HeaderOptions::default() };
+        let opened = OpenOptions { header, ..OpenOptions::default() };
+        let store = ModelDir::open_with(&path, &opened).unwrap().load().unwrap();
+        let to = folder.path().join("new");
+        let error = store.save(&to, &options(9)).unwrap_err();
+        assert!(
+            matches!(
+                &error,
+                Error::NameTooLong { byte_len: 65_537, max: 65_536, .. }
+                    | Error::TooManyDimensions { found: 65, max: 64, .. }
+            ),
+            "{error}"
+        );
+        assert_eq!(error.path(), Some(&*to.join("model.safetensors")));
+        assert_eq!(error.tensor(), store.names().next());
+        assert_eq!(listed(&to), [""; 0]);
+    }
 }
 
 #[cfg(unix)]
