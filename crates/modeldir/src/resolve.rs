@@ -2,6 +2,7 @@
 
 mod family;
 mod input;
+mod inside;
 mod listing;
 mod missing;
 mod numbered;
@@ -118,7 +119,9 @@ impl fmt::Display for IgnoreReason {
 /// options ask for nothing in particular.
 ///
 /// Lists one folder and reads at most one index and one `model_index.json`. Whether indexed shards
-/// are there is looked up only as far as the choice depends on it.
+/// are there is looked up only as far as the choice depends on it. Only for an error are folders
+/// below looked into: those of snapshots, and the first entries of some folders where there are no
+/// weights.
 ///
 /// # Errors
 ///

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use tensorfile::PathText;
 
-use super::listing::{Kind, Listing, Role, role};
+use super::listing::{Kind, Listing, Role};
 use super::numbered::NumberedSet;
-use super::{Choice, IndexFile, read_index};
+use super::{Choice, IndexFile, inside, read_index};
 use crate::{Error, Family, IndexPolicy, OpenOptions, Result, shard_path};
 
 /// A folder and what is asked of it.
@@ -250,8 +250,7 @@ impl<'a> Folder<'a> {
 
     fn no_weights(&self) -> Error {
         let found = [Role::Legacy, Role::Partial].into_iter().flat_map(|role| self.of_role(role));
-        let folders = self.of_role(Role::Folder).take(MAX_FOLDERS);
-        let folders = folders.filter(|folder| holds_weights(&self.root.join(folder)));
+        let folders = inside::with_weights(self.root, self.of_role(Role::Folder));
         Error::NoWeights {
             path: self.root.to_owned(),
             found: found.collect(),
@@ -280,19 +279,6 @@ impl<'a> Folder<'a> {
     fn weights_and_indexes(&self) -> Vec<PathBuf> {
         [Role::Index, Role::Weights].into_iter().flat_map(|role| self.of_role(role)).collect()
     }
-}
-
-/// Folders that are looked into for a hint.
-const MAX_FOLDERS: usize = 100;
-
-/// Whether a folder has weights or an index by their names, as far as it can be listed.
-fn holds_weights(folder: &Path) -> bool {
-    let mut entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.any(|entry| {
-        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        let kind = if is_folder { Kind::Folder } else { Kind::File };
-        matches!(role(&entry.file_name(), kind), Role::Weights | Role::Index)
-    })
 }
 
 /// The remark on indexes that are ignored.
