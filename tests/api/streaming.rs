@@ -101,9 +101,12 @@ fn a_tensor_that_needs_more_memory_than_there_may_be_is_refused_at_once() {
     let plan = ModelDir::open(folder.path()).unwrap().plan();
     let options = in_flight(10_000, LoadOptions::default());
     let error = plan.stream(&options, |_| Ok::<(), Error>(())).unwrap_err();
-    let Error::TensorTooLarge { tensor, needed, max: 10_000, .. } = &error else {
+    let Error::TensorTooLarge { path, tensor, needed, max: 10_000 } = &error else {
         unreachable!("{error}")
     };
+    let model = ModelDir::open(folder.path()).unwrap();
+    let shard = &model.shards()[model.info(tensor).unwrap().shard()];
+    assert_eq!(*path, folder.path().join(shard.path()));
     assert!(tensor.starts_with('t') && *needed >= 64 << 10, "{error}");
     assert!(error.to_string().contains("StreamOptions::max_bytes_in_flight"), "{error}");
 }

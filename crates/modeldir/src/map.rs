@@ -183,7 +183,7 @@ impl LoadPlan {
     /// Fails for a tensor whose wanted bytes do not lie together in its file, as they are wanted.
     fn check_mappable(&self) -> Result<()> {
         for (placed, tensor) in self.placed().iter().zip(self.tensors()) {
-            let about = || (self.index.root.clone(), tensor.name().into());
+            let about = || (self.index.shard_path(tensor.shard()), tensor.name().into());
             if let Some(cast) = placed.cast {
                 let (path, tensor) = about();
                 return Err(Error::CastMap { path, tensor, cast });
@@ -238,8 +238,10 @@ mod tests {
         let options = MapOptions { populate: true, ..MapOptions::default() };
         // SAFETY: there is no file.
         let map = |plan: &LoadPlan| unsafe { plan.map_with(&options) }.unwrap_err();
-        assert!(matches!(map(&columns), Error::ScatteredMap { runs: 4, .. }));
-        assert!(matches!(map(&plan.cast(Float::F32)), Error::CastMap { .. }));
+        let (scattered, cast) = (map(&columns), map(&plan.cast(Float::F32)));
+        assert!(matches!(scattered, Error::ScatteredMap { runs: 4, .. }));
+        assert!(matches!(cast, Error::CastMap { .. }));
+        assert!([scattered, cast].iter().all(|error| error.path() == Some(&path)));
         assert!(matches!(map(&plan), Error::File(_)), "{:?}", map(&plan));
     }
 

@@ -51,20 +51,19 @@ fn assert_equal(found: &TensorStore, expected: &TensorStore) {
 
 #[test]
 fn a_plan_with_strided_parts_is_not_mapped_and_the_error_names_one() {
-    let (dir, root) = (llama(), modeldir_fixtures::model("llama"));
+    let (dir, name) = (llama(), "model.layers.0.mlp.down_proj.weight");
+    let shard = &dir.shards()[dir.info(name).unwrap().shard()];
+    let file = modeldir_fixtures::model("llama").join(shard.path());
     // SAFETY: nothing writes to the shipped models while tests run.
     let error = unsafe { built_in(&dir).map() }.expect_err("columns are scattered");
     let expected = format!(
-        "{}: tensor \"model.layers.0.mlp.down_proj.weight\": the planned part lies in 64 runs, \
+        "{}: tensor \"{name}\": the planned part lies in 64 runs, \
          which cannot be mapped as one (load gathers them)",
-        root.display()
+        file.display()
     );
     assert_eq!(error.to_string(), expected);
     let Error::ScatteredMap { path, tensor, runs } = error else { panic!("{error:?}") };
-    assert_eq!(
-        (path.as_path(), &*tensor, runs),
-        (root.as_path(), "model.layers.0.mlp.down_proj.weight", 64)
-    );
+    assert_eq!((path.as_path(), &*tensor, runs), (file.as_path(), name, 64));
 }
 
 #[test]

@@ -50,7 +50,7 @@ impl LoadPlan {
             let found: Box<[usize]> = places.iter().map(|place| place.len()).collect();
             let place = <[&mut [u8]; 1]>::try_from(places).ok().filter(|_| *found == [needed]);
             let Some([place]) = place else {
-                let (path, tensor) = (self.index.root.clone(), tensor.name().into());
+                let (path, tensor) = (self.index.shard_path(tensor.shard()), tensor.name().into());
                 return Err(Error::Destination { path, tensor, needed, found });
             };
             of_tensors.push(((tensor.shard(), tensor.file_range().start), placed, place));

@@ -97,11 +97,11 @@ impl<'p> Windows<'p> {
         // What has room with all that it may take beside its bytes needs no closer look.
         let long = self.tensors.iter().filter(|placed| most_memory(placed.byte_len()) > max);
         for placed in long {
-            let alone = self.plan.part(&[placed]);
-            let needed = alone.memory_len();
-            if needed > max {
-                let path = self.plan.index.root.clone();
-                let tensor = alone.names().next().unwrap_or_default().into();
+            let needed = self.plan.part(&[placed]).memory_len();
+            let tensor = self.plan.index.get(placed.tensor).filter(|_| needed > max);
+            if let Some(tensor) = tensor {
+                let (path, tensor) =
+                    (self.plan.index.shard_path(tensor.shard()), tensor.name().into());
                 return Err(Error::TensorTooLarge { path, tensor, needed, max });
             }
         }
