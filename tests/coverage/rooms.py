@@ -7,13 +7,15 @@ Exits with 1 where the pure rooms or the crates as a whole fall below their boun
 """
 
 import pathlib
+import re
 import sys
 
-# Rooms that do no I/O: their tests are tables, and leave nothing out without a reason.
+# Rooms that do no I/O: their tests are tables, and leave nothing out without a reason. `format` is
+# none of them, for it has constants only, of which no line is run.
 PURE = {
     "tensorfile": [
-        "byte_runs", "dtype", "float_cast", "gather", "header", "lookalike", "quote", "rows",
-        "selection", "shape", "similar", "to_f32",
+        "byte_runs", "dtype", "element", "float8", "float_cast", "gather", "header", "lookalike",
+        "quote", "room", "rows", "selection", "shape", "similar", "to_f32",
     ],
     "modeldir": [
         "alias", "index_text", "join", "layout", "natural", "partition", "plan", "request",
@@ -21,7 +23,7 @@ PURE = {
     ],
 }
 PURE_BOUND, BOUND = 95.0, 90.0
-UNIT_TESTS = "mod tests {"
+UNIT_TESTS = re.compile(r"(pub(\([a-z]+\))? )?mod tests \{")
 
 
 def counts_in(text):
@@ -53,7 +55,8 @@ def is_of_crates(path):
 def end_of_code(path):
     """The line before which a file is what it is for, and after which it tests that."""
     lines = pathlib.Path(path).read_text().splitlines()
-    return lines.index(UNIT_TESTS) + 1 if UNIT_TESTS in lines else len(lines) + 1
+    tests = (number for number, line in enumerate(lines, 1) if UNIT_TESTS.fullmatch(line))
+    return next(tests, len(lines) + 1)
 
 
 def percent(covered, count):
