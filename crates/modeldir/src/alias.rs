@@ -48,7 +48,8 @@ impl fmt::Display for AliasRule {
     }
 }
 
-/// Names that metadata may make aliases of. Those of real models are some hundred at most.
+/// Names that metadata may make aliases of, whatever else does. Those of real models are some
+/// hundred at most.
 const MAX_FROM_METADATA: usize = 10_000;
 
 /// The aliases of a model, by name.
@@ -120,20 +121,23 @@ const ALWAYS_TIED: &[(&str, &[&str])] = &[
 
 /// Finds the aliases of a model. None hides a stored tensor: presence on disk decides first.
 ///
-/// Returns how many names of metadata were left out beside them, being beyond all measure.
+/// Returns how many entries of metadata were left out beside them, being beyond all measure.
 pub(crate) fn find<'a>(
     is_stored: impl Fn(&str) -> bool,
     sources: AliasSources<'a, impl Iterator<Item = (&'a str, &'a str)>>,
 ) -> (Aliases, usize) {
     let mut found: BTreeMap<&'a str, (&'a str, AliasRule)> = BTreeMap::new();
-    let mut left_out = 0;
+    let (mut from_metadata, mut left_out) = (0, 0);
     let mut add = |name: &'a str, target: &'a str, rule: AliasRule| {
         if is_stored(name) || !is_stored(target) || found.contains_key(name) {
             return;
         }
-        if rule == AliasRule::Metadata && found.len() >= MAX_FROM_METADATA {
-            left_out += 1;
-            return;
+        if rule == AliasRule::Metadata {
+            if from_metadata == MAX_FROM_METADATA {
+                left_out += 1;
+                return;
+            }
+            from_metadata += 1;
         }
         found.insert(name, (target, rule));
     };
@@ -178,10 +182,24 @@ mod tests {
     fn metadata_cannot_make_aliases_without_end() {
         let names: Vec<String> = (0..MAX_FROM_METADATA + 3).map(|i| i.to_string()).collect();
         let metadata = names.iter().map(|name| (name.as_str(), "shared.weight"));
-        let sources = AliasSources { declared: &[], metadata, tied: None };
+        let declared = ["a", "b"].map(|name| (name.to_owned(), "shared.weight".to_owned()));
+        let sources = AliasSources { declared: &declared, metadata, tied: None };
         let (found, left_out) = find(|name| name == "shared.weight", sources);
-        // Those of conventions are still there: the head, and encoder and decoder.
-        assert_eq!((found.iter().len(), left_out), (MAX_FROM_METADATA + 3, 3));
+        let of = |rule| found.iter().filter(|alias| alias.rule == rule).count();
+        assert_eq!((of(AliasRule::Metadata), left_out), (MAX_FROM_METADATA, 3));
+        // All others are still there: of conventions the head, and encoder and decoder.
+        assert_eq!((of(AliasRule::Declared), of(AliasRule::TiedEmbedding)), (2, 3));
+    }
+
+    #[test]
+    fn what_the_caller_declares_takes_no_place_of_metadata() {
+        let names: Vec<String> = (0..MAX_FROM_METADATA).map(|i| i.to_string()).collect();
+        let declared: Vec<_> = names.iter().map(|name| (name.clone(), "w".to_owned())).collect();
+        let metadata = [("other", "w"), ("0", "w")].into_iter();
+        let sources = AliasSources { declared: &declared, metadata, tied: None };
+        let (found, left_out) = find(|name| name == "w", sources);
+        assert_eq!((found.iter().len(), left_out), (MAX_FROM_METADATA + 1, 0));
+        assert_eq!(found.get("0").unwrap().rule, AliasRule::Declared);
     }
 
     #[test]

@@ -92,7 +92,9 @@ impl ModelDir {
         let tokenizer = TokenizerFiles::with_max_bytes(root.clone(), names, options.max_json_bytes);
         let mut report = report(&index, resolved, findings, config.as_ref().ok());
         if left_out > 0 {
-            report.notes.push(format!("metadata makes {left_out} aliases more than are kept"));
+            let more =
+                format!("metadata has {left_out} entries for aliases beyond those that are kept");
+            report.notes.push(more);
         }
         span.record("files", index.shards.len());
         span.record("tensors", index.len());
