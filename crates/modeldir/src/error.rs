@@ -47,8 +47,8 @@ pub enum Error {
     ImpossibleRank { names: [&'static str; 2], numbers: [usize; 2], reason: &'static str },
 
     // -- Which files hold the weights.
-    /// The directory has no safetensors weights. What was found are files of other formats, and
-    /// folders are those in it that do have such weights.
+    /// The directory has no safetensors weights. `found` are files of other formats and of downloads
+    /// that are not done, `folders` the folders in it that hold safetensors weights.
     #[error(
         "{}: no safetensors weights in this directory{}{}",
         PathText(path),
@@ -512,7 +512,7 @@ impl Error {
 mod tests {
     use std::path::Path;
 
-    use super::Error;
+    use super::{Error, Fault};
 
     #[test]
     fn path_and_tensor_are_those_of_the_message() {
@@ -529,6 +529,16 @@ mod tests {
             assert_eq!(error.tensor(), Some("w"), "{error}");
         }
         assert_eq!((Error::NoHubCache.path(), Error::NoHubCache.tensor()), (None, None));
+    }
+
+    #[test]
+    fn faults_that_are_not_listed_are_counted() {
+        let fault = Fault::Unindexed { tensor: "w".into(), shard: Path::new("s").into() };
+        let error = Error::Incomplete { path: "m".into(), faults: vec![fault], more: 2 };
+        assert_eq!(
+            error.to_string(),
+            "m: 3 faults\n  tensor \"w\" in shard s is not in the index\n  and 2 more faults of tensors"
+        );
     }
 
     #[test]

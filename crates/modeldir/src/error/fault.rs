@@ -81,7 +81,7 @@ impl fmt::Display for Faults<'_> {
             write!(f, "\n  {fault}")?;
         }
         if *more > 0 {
-            write!(f, "\n  and {more} more of tensors")?;
+            write!(f, "\n  and {more} more faults of tensors")?;
         }
         Ok(())
     }
