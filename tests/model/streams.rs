@@ -162,7 +162,9 @@ struct HandedOn {
 
 const HANDED_ON: HandedOn = HandedOn { windows: 3, memory: 2, asks: 4, is_hasty: false };
 
-/// Runs such a stream; returns how many windows the thread got, and whether the stream ended well.
+/// Runs such a stream, by the protocol of `load/stream.rs` and `load_async.rs`; returns how many
+/// windows the thread got, and whether the stream ended well. That those two keep to it is held by
+/// `tests/load_memory`, which counts the memory of async streams.
 fn hand_on(stream: HandedOn) -> (usize, bool) {
     let (budget, asked) = (Budget::new(stream.memory), Asked::default());
     let [in_flight, received] = [0, 0].map(AtomicUsize::new);

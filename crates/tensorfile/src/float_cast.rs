@@ -13,6 +13,7 @@ const BLOCK: usize = 256;
 
 /// The float types that elements are converted between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 #[expect(missing_docs, reason = "the variants are those of Dtype")]
 pub enum Float {
     F16,

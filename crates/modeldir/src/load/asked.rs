@@ -1,4 +1,4 @@
-//! How far the taker of a stream has come who works elsewhere: up to what it has asked for.
+//! Counts what a taker of tensors in async code has asked for, so that who reads for it can wait.
 
 use std::sync::PoisonError;
 
