@@ -12,7 +12,7 @@ use tracing::debug_span;
 use tracing::field::Empty;
 
 use crate::alias::{Alias, Aliases};
-use crate::join::{self, Joined, Slot, Tensors};
+use crate::join::{self, Fit, Joined, Slot, Tensors, Wanted};
 use crate::options::{MissingShards, OpenOptions, Unindexed};
 use crate::report::StrayTensor;
 use crate::resolve::Causes;
@@ -20,6 +20,7 @@ use crate::similar;
 use crate::weight_map::WeightMap;
 use crate::{Error, Fault, Result};
 
+use shard::Opened;
 pub use shard::Shard;
 
 /// A tensor of the model and the shard that holds it.
@@ -107,60 +108,74 @@ impl Index {
         options: &OpenOptions,
     ) -> Result<(Self, Findings)> {
         let span = debug_span!("index", shards = shard_paths.len(), tensors = Empty).entered();
-        // What is told of shards and of entries of the map, asked for before it is needed.
-        let asked = room::check::<[u64; 128]>(shard_paths.len());
-        asked
-            .and_then(|()| room::check::<[u64; 8]>(map.map_or(0, |map| map.iter().len())))
-            .map_err(|none| no_memory(root, none))?;
-        let per_shard = map.map(WeightMap::tensors_per_shard).unwrap_or_default();
-        let wanted = map.map(|map| join::wanted(map.iter(), &per_shard));
-        let wanted = wanted.as_deref().unwrap_or_default();
-
+        let no_memory = |none| no_memory(root, none);
+        let wanted = wanted(map).map_err(no_memory)?;
+        let opened = shard::open_all(root, shard_paths, &wanted, options)?;
         let mut index = Self {
             root: root.to_owned(),
             shards: Vec::new(),
             order: Vec::new(),
             aliases: Arc::default(),
         };
-        let (mut fits, mut lost, mut causes) = (Vec::new(), Vec::new(), Causes::new(root));
-        let opened = shard::open_all(root, shard_paths, wanted, options)?;
-        for (i, (path, opened)) in shard_paths.iter().zip(opened).enumerate() {
-            match opened {
-                Ok((shard, fit)) => {
-                    index.shards.push(shard);
-                    fits.push(fit);
-                }
-                Err(error) => {
-                    let tensors = wanted.get(i).map(|lost| join::names(lost)).unwrap_or_default();
-                    lost.push(shard_fault(&mut causes, path, error, tensors));
-                }
-            }
-        }
-        let num_tensors: usize = index.shards.iter().map(Shard::num_tensors).sum();
-        room::check::<[Slot; 5]>(num_tensors).map_err(|none| no_memory(root, none))?;
-        let mut joined = match map {
-            Some(map) => {
-                let names = map.iter().map(|(name, _)| name);
-                join::with_map(&index, fits, names, options.unindexed)
-            }
-            None => {
-                let lens: Vec<usize> = index.shards.iter().map(Shard::num_tensors).collect();
-                join::without_map(&index, &lens)
-            }
-        };
+        let (fits, lost) = index.add_shards(shard_paths, opened, &wanted).map_err(no_memory)?;
+        let joined = index.join(map, fits, options.unindexed).map_err(no_memory)?;
         // Of a model without any shard nothing is left to be opened.
         let skips = options.missing_shards == MissingShards::Skip && !index.shards.is_empty();
-        let can_skip = |fault: &Fault| skips && matches!(fault, Fault::MissingShard { .. });
-        let (skipped, mut faults): (Vec<_>, Vec<_>) = lost.into_iter().partition(can_skip);
+        let (mut skipped, mut faults) = (Vec::new(), Vec::new());
+        for fault in lost {
+            let is_skipped = skips && matches!(fault, Fault::MissingShard { .. });
+            let list = if is_skipped { &mut skipped } else { &mut faults };
+            room::push(list, fault).map_err(no_memory)?;
+        }
         let (of_tensors, more) = index.join_faults(&joined, options.unindexed);
-        faults.extend(of_tensors);
+        for fault in of_tensors {
+            room::push(&mut faults, fault).map_err(no_memory)?;
+        }
         if !faults.is_empty() {
             return Err(Error::Incomplete { path: root.to_owned(), faults, more });
         }
-        index.order = std::mem::take(&mut joined.order);
+        let unindexed = index.strays(&joined.unindexed).map_err(no_memory)?;
+        let stale = index.strays(&joined.stale).map_err(no_memory)?;
+        index.order = joined.order;
         span.record("tensors", index.len());
-        let (unindexed, stale) = (index.strays(&joined.unindexed), index.strays(&joined.stale));
         Ok((index, Findings { unindexed, stale, skipped }))
+    }
+
+    /// Takes the shards that could be opened, and says how each fits, and why the others are lost.
+    fn add_shards<'m>(
+        &mut self,
+        paths: &[PathBuf],
+        opened: Vec<Opened<'m>>,
+        wanted: &[Vec<Wanted<'m>>],
+    ) -> Result<(Vec<Fit<'m>>, Vec<Fault>), NoRoom> {
+        let (mut fits, mut lost, mut causes) = (Vec::new(), Vec::new(), Causes::new(&self.root));
+        for (i, (path, opened)) in paths.iter().zip(opened).enumerate() {
+            match opened {
+                Ok((shard, fit)) => {
+                    room::push(&mut self.shards, shard)?;
+                    room::push(&mut fits, fit)?;
+                }
+                Err(error) => {
+                    let tensors =
+                        join::names(wanted.get(i).map(Vec::as_slice).unwrap_or_default())?;
+                    room::push(&mut lost, shard_fault(&mut causes, path, error, tensors))?;
+                }
+            }
+        }
+        Ok((fits, lost))
+    }
+
+    /// Joins the shards with the weight map, if there is one.
+    fn join<'m>(
+        &self,
+        map: Option<&'m WeightMap>,
+        fits: Vec<Fit<'m>>,
+        unindexed: Unindexed,
+    ) -> Result<Joined<'m>, NoRoom> {
+        match map {
+            Some(map) => join::with_map(self, fits, map.iter().map(|(name, _)| name), unindexed),
+            None => join::without_map(self, self.shards.iter().map(Shard::num_tensors)),
+        }
     }
 
     /// Number of tensors.
@@ -244,12 +259,14 @@ impl Index {
         }
     }
 
-    fn strays(&self, slots: &[Slot]) -> Vec<StrayTensor> {
-        let stray = |tensor: IndexedTensor<'_>| StrayTensor {
-            tensor: tensor.name().to_owned(),
-            shard: self.shards[tensor.shard()].shared_path(),
-        };
-        slots.iter().map(|slot| stray(self.at(*slot))).collect()
+    fn strays(&self, slots: &[Slot]) -> Result<Vec<StrayTensor>, NoRoom> {
+        let mut strays = room::list(slots.len())?;
+        for slot in slots {
+            let tensor = room::boxed(self.at(*slot).name())?.into();
+            let shard = self.shards[slot.shard as usize].shared_path();
+            strays.push(StrayTensor { tensor, shard });
+        }
+        Ok(strays)
     }
 
     /// What the join found that leaves no whole model: the first faults, and how many more.
@@ -279,6 +296,11 @@ impl Tensors for Index {
     fn name(&self, slot: Slot) -> &str {
         self.at(slot).name()
     }
+}
+
+/// What the map wants of each shard; nothing where there is no map.
+fn wanted(map: Option<&WeightMap>) -> Result<Vec<Vec<Wanted<'_>>>, NoRoom> {
+    map.map_or(Ok(Vec::new()), |map| join::wanted(map.iter(), &map.tensors_per_shard()?))
 }
 
 fn no_memory(root: &Path, NoRoom(byte_len): NoRoom) -> Error {

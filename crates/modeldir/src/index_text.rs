@@ -62,7 +62,7 @@ impl Entry {
 pub(crate) struct Metadata {
     /// The text of a number or a string.
     pub(crate) total_size: Option<Box<str>>,
-    /// By key, the last of equal keys.
+    /// By key; of equal keys the last one whose value is a string.
     pub(crate) strings: tensorfile::Metadata,
     /// What there was no memory for.
     no_room: Option<NoRoom>,
@@ -76,6 +76,8 @@ pub(crate) fn parse(path: &Path, text: &str) -> Result<IndexText> {
         Err(error @ Error::Json { .. }) => error,
         done => return done,
     };
+    // For a second text of the same length.
+    room::check::<u8>(text.len()).map_err(|none| no_memory(path, none))?;
     let Some(blanked) = json::blank_non_finite(text) else { return Err(error) };
     match parse_json(path, &blanked) {
         // It may be the number that stands where a path should.
@@ -94,29 +96,40 @@ fn parse_json(path: &Path, text: &str) -> Result<IndexText> {
         Some(document) => document,
         None => read_any(text, json).map_err(|error| json_error(path, json, &error))?,
     };
+    // Nothing is said of a text of which not all could be kept.
+    let document = complete(path, document.no_room(), document)?;
     let (pairs, is_bare) = match document.weight_map {
         Some(pairs) => (pairs, false),
-        None => match read(json, PairsSeed { text, is_bare: true }) {
-            Ok(pairs) if pairs.can_be_bare() => (pairs, true),
-            _ => return Err(Error::NoWeightMap { path: path.into() }),
-        },
+        None => (bare_pairs(path, text, json)?, true),
     };
     let metadata = document.metadata;
-    if let Some(NoRoom(byte_len)) = pairs.no_room.or(metadata.no_room) {
-        return Err(tensorfile::Error::OutOfMemory { path: path.into(), byte_len }.into());
-    }
     if let Some((tensor, fault)) = pairs.fault {
         let path = path.into();
         return Err(match fault {
             Fault::Type(found) => Error::ShardPathType { path, tensor, found: found.into() },
             Fault::Path(value, reason) => Error::ShardPath { path, tensor, value, reason },
-            Fault::NoRoom(NoRoom(byte_len)) => {
-                tensorfile::Error::OutOfMemory { path, byte_len }.into()
-            }
         });
     }
     let Pairs { entries, is_ascending, unescaped, shards, .. } = pairs;
     Ok(IndexText { entries, is_ascending, unescaped, shards, metadata, is_bare })
+}
+
+/// The pairs of a document that is a weight map as a whole.
+fn bare_pairs<'a>(path: &Path, text: &'a str, json: &'a str) -> Result<Pairs<'a>> {
+    let no_map = || Error::NoWeightMap { path: path.into() };
+    let pairs = read(json, PairsSeed { text, is_bare: true }).map_err(|_| no_map())?;
+    let pairs = complete(path, pairs.no_room, pairs)?;
+    if pairs.can_be_bare() { Ok(pairs) } else { Err(no_map()) }
+}
+
+/// What was read, or an error if there was no memory for some of it.
+fn complete<T>(path: &Path, no_room: Option<NoRoom>, read: T) -> Result<T> {
+    no_room.map_or(Ok(read), |none| Err(no_memory(path, none)))
+}
+
+/// The error for memory that could not be had.
+pub(crate) fn no_memory(path: &Path, NoRoom(byte_len): NoRoom) -> Error {
+    tensorfile::Error::OutOfMemory { path: path.into(), byte_len }.into()
 }
 
 /// Reads an index in any form, of which `json` is the text without its byte-order mark.
@@ -169,15 +182,20 @@ impl<'de> Visitor<'de> for MetadataVisitor {
         let (mut total_size, mut no_room) = (None, None);
         let mut strings = MetadataBuilder::default();
         while let Some((Text(key), value)) = map.next_entry()? {
-            if key == "total_size" {
-                total_size = match value {
-                    Value::Text(text) => Some(shortened(&text)),
-                    Value::Number(number) => Some(number.into()),
-                    Value::Other(_) => None,
-                };
-            } else if let Value::Text(text) = value {
-                no_room = no_room.or_else(|| strings.push(&key, &text).err());
-            }
+            let added = match (key, value) {
+                (Err(none), _) | (_, Value::NoRoom(none)) => Err(none),
+                (Ok(key), value) if key == "total_size" => {
+                    total_size = match value {
+                        Value::Text(text) => Some(shortened(&text)),
+                        Value::Number(number) => Some(number.into()),
+                        Value::Other(_) | Value::NoRoom(_) => None,
+                    };
+                    Ok(())
+                }
+                (Ok(key), Value::Text(text)) if no_room.is_none() => strings.push(&key, &text),
+                (Ok(_), _) => Ok(()),
+            };
+            no_room = no_room.or(added.err());
         }
         Ok(Metadata { total_size, strings: strings.finish_with_last(), no_room })
     }
@@ -188,6 +206,16 @@ impl<'de> Visitor<'de> for MetadataVisitor {
 struct Document<'a> {
     weight_map: Option<Pairs<'a>>,
     metadata: Metadata,
+    /// Whether there was no memory for a key.
+    no_room: Option<NoRoom>,
+}
+
+impl Document<'_> {
+    /// What there was no memory for.
+    fn no_room(&self) -> Option<NoRoom> {
+        let of_pairs = self.weight_map.as_ref().and_then(|pairs| pairs.no_room);
+        self.no_room.or(of_pairs).or(self.metadata.no_room)
+    }
 }
 
 /// Reads the object that is an index. It holds the whole text, in which names have their place.
@@ -214,6 +242,10 @@ impl<'a> Visitor<'a> for DocumentSeed<'a> {
     fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut document = Document::default();
         while let Some(Text(key)) = map.next_key()? {
+            let key = key.unwrap_or_else(|none| {
+                document.no_room = Some(none);
+                Cow::default()
+            });
             match key.as_ref() {
                 "weight_map" if document.weight_map.is_some() => {
                     return Err(A::Error::custom("weight_map is given twice"));
@@ -256,8 +288,6 @@ enum Fault {
     Type(&'static str),
     /// It is not allowed, and why.
     Path(Box<str>, &'static str),
-    /// There is no memory for it.
-    NoRoom(NoRoom),
 }
 
 impl<'a> Pairs<'a> {
@@ -281,102 +311,102 @@ impl<'a> Pairs<'a> {
             None => !self.entries.is_empty(),
             Some((_, Fault::Type(_))) => false,
             Some((_, Fault::Path(value, _))) => value.ends_with(shard_path::EXTENSION),
-            Some((_, Fault::NoRoom(_))) => false,
         }
     }
 
-    fn push(&mut self, name: Cow<'a, str>, value: Value<'a>) {
-        if self.no_room.is_some() {
-            return;
+    /// Adds a pair, unless there has been no memory for one before.
+    fn push(&mut self, name: Result<Cow<'a, str>, NoRoom>, value: Value<'a>) {
+        if self.no_room.is_none() {
+            self.no_room = name.and_then(|name| self.try_push(&name, value)).err();
         }
+    }
+
+    fn try_push(&mut self, name: &str, value: Value<'a>) -> Result<(), NoRoom> {
         let shard = match value {
-            Value::Text(shard) => self.position(shard),
+            Value::Text(shard) => self.position(shard)?,
             Value::Number(_) => Err(Fault::Type("a number")),
             Value::Other(found) => Err(Fault::Type(found)),
+            Value::NoRoom(none) => return Err(none),
         };
         match shard {
             Ok(shard) => {
-                let name = self.place(&name);
-                self.add_entry(name, shard);
+                let name = self.place(name)?;
+                self.add_entry(name, shard)?;
             }
-            Err(Fault::NoRoom(none)) => self.no_room = Some(none),
             Err(fault) => {
                 if self.fault.as_ref().is_none_or(|(first, _)| *name < **first) {
-                    self.fault = Some((name.into(), fault));
+                    self.fault = Some((room::boxed(name)?, fault));
                 }
             }
         }
+        Ok(())
     }
 
     #[inline]
-    fn add_entry(&mut self, name: Range<usize>, shard: u32) {
+    fn add_entry(&mut self, name: Range<usize>, shard: u32) -> Result<(), NoRoom> {
         let (name_start, name_end) = (saturated(name.start), saturated(name.end));
-        let added = room::push(&mut self.entries, Entry { name_start, name_end, shard });
-        if added.is_err() {
-            self.no_room = added.err();
-        }
+        room::push(&mut self.entries, Entry { name_start, name_end, shard })
     }
 
-    /// The position of a shard, which is a new one if this path was not met before.
-    fn position(&mut self, shard: Cow<'a, str>) -> Result<u32, Fault> {
+    /// The position of a shard, which is a new one if this path was not met before, or what is wrong
+    /// with its path.
+    fn position(&mut self, shard: Cow<'a, str>) -> Result<Result<u32, Fault>, NoRoom> {
         if let Some((last, position)) = &self.last {
             if *last == shard {
-                return Ok(*position);
+                return Ok(Ok(*position));
             }
         }
         let position = match self.positions.get(&shard) {
             Some(position) => *position,
             None => {
-                let position = self.add(&shard)?;
+                let path = match shard_path::normalise(&shard) {
+                    Ok(path) => path,
+                    Err(reason) => return Ok(Err(Fault::Path(shortened(&shard), reason))),
+                };
+                let position = self.add(&path, &shard)?;
                 self.insert(shard.clone(), position)?;
                 position
             }
         };
         self.last = Some((shard, position));
-        Ok(position)
+        Ok(Ok(position))
     }
 
-    /// Checks a shard path that was not met in this spelling, and adds it if it is a new one.
-    fn add(&mut self, spelling: &str) -> Result<u32, Fault> {
-        let path = shard_path::normalise(spelling)
-            .map_err(|reason| Fault::Path(shortened(spelling), reason))?;
-        if let Some(position) = self.positions.get(&path) {
+    /// The position of a path that was not met in this spelling; it is added if it is a new one.
+    fn add(&mut self, path: &str, spelling: &str) -> Result<u32, NoRoom> {
+        if let Some(position) = self.positions.get(path) {
             return Ok(*position);
         }
         let position = saturated(self.shards.len());
-        let path = room::boxed(&path).map_err(Fault::NoRoom)?;
-        if *path != *spelling {
-            self.insert(Cow::Owned(path.to_string()), position)?;
+        if path != spelling {
+            self.insert(Cow::Owned(path.to_owned()), position)?;
         }
-        room::push(&mut self.shards, path).map_err(Fault::NoRoom)?;
+        room::push(&mut self.shards, room::boxed(path)?)?;
         Ok(position)
     }
 
     /// Remembers a spelling.
-    fn insert(&mut self, spelling: Cow<'a, str>, position: u32) -> Result<(), Fault> {
+    fn insert(&mut self, spelling: Cow<'a, str>, position: u32) -> Result<(), NoRoom> {
         let asked = self.positions.try_reserve(1);
         // A map that is full is made twice as large.
         let more = self.positions.len().saturating_mul(2);
         let byte_len = more.saturating_mul(size_of::<(Cow<'a, str>, u32)>());
-        asked.map_err(|_| Fault::NoRoom(NoRoom(byte_len)))?;
+        asked.map_err(|_| NoRoom(byte_len))?;
         self.positions.insert(spelling, position);
         Ok(())
     }
 
     /// The range of a name in the text. One that is not there, as it was escaped, is kept aside.
-    fn place(&mut self, name: &str) -> Range<usize> {
+    fn place(&mut self, name: &str) -> Result<Range<usize>, NoRoom> {
         let offset = name.as_ptr().addr().wrapping_sub(self.text.as_ptr().addr());
         let range = offset..offset.wrapping_add(name.len());
         let is_borrowed = |part: &&str| part.as_ptr() == name.as_ptr();
         if self.text.get(range.clone()).filter(is_borrowed).is_some() {
-            return range;
+            return Ok(range);
         }
         let start = self.text.len().saturating_add(self.unescaped.len());
-        let added = room::push_str(&mut self.unescaped, name);
-        if added.is_err() {
-            self.no_room = added.err();
-        }
-        start..start.saturating_add(name.len())
+        room::push_str(&mut self.unescaped, name)?;
+        Ok(start..start.saturating_add(name.len()))
     }
 }
 
@@ -411,7 +441,9 @@ impl<'a> Visitor<'a> for PairsSeed<'a> {
     fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut pairs = Pairs::new(self.text);
         while let Some((Text(name), value)) = map.next_entry()? {
-            if self.is_bare && name == "metadata" && !matches!(value, Value::Text(_)) {
+            let is_metadata = name.as_ref().is_ok_and(|name| *name == "metadata");
+            let is_text = matches!(value, Value::Text(_) | Value::NoRoom(_));
+            if self.is_bare && is_metadata && !is_text {
                 continue;
             }
             pairs.push(name, value);
@@ -420,13 +452,14 @@ impl<'a> Visitor<'a> for PairsSeed<'a> {
     }
 }
 
-/// A JSON string, borrowed from the text unless it has escapes.
-struct Text<'a>(Cow<'a, str>);
+/// A JSON string, borrowed from the text unless it has escapes, for which there may be no memory.
+struct Text<'a>(Result<Cow<'a, str>, NoRoom>);
 
 impl<'a> Deserialize<'a> for Text<'a> {
     fn deserialize<D: Deserializer<'a>>(deserializer: D) -> Result<Self, D::Error> {
         match deserializer.deserialize_str(ValueVisitor)? {
-            Value::Text(text) => Ok(Self(text)),
+            Value::Text(text) => Ok(Self(Ok(text))),
+            Value::NoRoom(none) => Ok(Self(Err(none))),
             Value::Number(_) | Value::Other(_) => Err(D::Error::custom("expected a string")),
         }
     }
@@ -439,6 +472,8 @@ enum Value<'a> {
     Number(String),
     /// What it is instead.
     Other(&'static str),
+    /// A string with escapes for which there is no memory.
+    NoRoom(NoRoom),
 }
 
 impl<'a> Deserialize<'a> for Value<'a> {
@@ -461,7 +496,8 @@ impl<'a> Visitor<'a> for ValueVisitor {
     }
 
     fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Value::Text(Cow::Owned(text.to_owned())))
+        let copy = room::boxed(text).map(|copy| Cow::Owned(copy.into()));
+        Ok(copy.map_or_else(Value::NoRoom, Value::Text))
     }
 
     fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
@@ -492,5 +528,60 @@ impl<'a> Visitor<'a> for ValueVisitor {
     fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
         Ok(Value::Other("an object"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+    use std::path::Path;
+
+    use tensorfile::room::NoRoom;
+
+    use super::{Document, Metadata, Pairs, Value, bare_pairs, complete};
+    use crate::Error;
+
+    const NONE: NoRoom = NoRoom(7);
+
+    /// Pairs for the last of which there was no memory.
+    fn broken_off(
+        name: Result<Cow<'static, str>, NoRoom>,
+        value: Value<'static>,
+    ) -> Pairs<'static> {
+        let mut pairs = Pairs::new("");
+        pairs.push(Ok("a".into()), Value::Text("a.safetensors".into()));
+        pairs.push(name, value);
+        pairs.push(Ok("b".into()), Value::Other("null"));
+        assert!(pairs.entries.len() == 1 && pairs.fault.is_none() && pairs.no_room == Some(NONE));
+        pairs
+    }
+
+    #[test]
+    fn a_lack_of_memory_is_the_error_whatever_else_could_be_said() {
+        let text = Value::Text("b.safetensors".into());
+        let of_name = Some(broken_off(Err(NONE), text));
+        let of_value = Some(broken_off(Ok("b".into()), Value::NoRoom(NONE)));
+        let metadata = Metadata { no_room: Some(NONE), ..Metadata::default() };
+        for document in [
+            Document { weight_map: of_name, ..Document::default() },
+            Document { weight_map: of_value, ..Document::default() },
+            Document { metadata, ..Document::default() },
+            Document { no_room: Some(NONE), ..Document::default() },
+        ] {
+            match complete(Path::new("i"), document.no_room(), document).map(drop) {
+                Err(Error::File(tensorfile::Error::OutOfMemory { path, byte_len: 7 })) => {
+                    assert_eq!(path, Path::new("i"));
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        assert!(complete(Path::new("i"), None, Document::default()).is_ok());
+    }
+
+    #[test]
+    fn a_document_that_is_no_map_as_a_whole_has_none() {
+        for (text, is_map) in [(r#"{"a": "m.safetensors"}"#, true), (r#"{"a": 1}"#, false)] {
+            assert_eq!(bare_pairs(Path::new("i"), text, text).is_ok(), is_map, "{text}");
+        }
     }
 }

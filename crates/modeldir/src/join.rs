@@ -3,7 +3,9 @@
 use std::cmp::Ordering;
 
 use tensorfile::TensorInfo;
+use tensorfile::room::{self, NoRoom};
 
+use crate::Result;
 use crate::options::Unindexed;
 
 /// Where a tensor is: the position of its shard, and its own among the tensors of that shard.
@@ -25,17 +27,24 @@ pub(crate) struct Wanted<'m> {
 pub(crate) fn wanted<'m>(
     entries: impl Iterator<Item = (&'m str, usize)>,
     tensors_per_shard: &[usize],
-) -> Vec<Vec<Wanted<'m>>> {
-    let mut shards: Vec<_> = tensors_per_shard.iter().map(|&n| Vec::with_capacity(n)).collect();
-    for (position, (name, shard)) in (0..).zip(entries) {
-        shards[shard].push(Wanted { position, name });
+) -> Result<Vec<Vec<Wanted<'m>>>, NoRoom> {
+    let mut shards = room::list(tensors_per_shard.len())?;
+    for len in tensors_per_shard {
+        shards.push(room::list(*len)?);
     }
-    shards
+    for (position, (name, shard)) in (0..).zip(entries) {
+        room::push(&mut shards[shard], Wanted { position, name })?;
+    }
+    Ok(shards)
 }
 
 /// The names of what is wanted of one shard.
-pub(crate) fn names(wanted: &[Wanted<'_>]) -> Vec<String> {
-    wanted.iter().map(|wanted| wanted.name.to_owned()).collect()
+pub(crate) fn names(wanted: &[Wanted<'_>]) -> Result<Vec<String>, NoRoom> {
+    let mut names = room::list(wanted.len())?;
+    for wanted in wanted {
+        names.push(room::boxed(wanted.name)?.into());
+    }
+    Ok(names)
 }
 
 /// How the tensors of one shard fit what the weight map expects there.
@@ -50,20 +59,22 @@ pub(crate) struct Fit<'m> {
 }
 
 /// Compares the tensors of a shard with what is wanted of it; both are by name.
-pub(crate) fn fit<'m>(tensors: &[TensorInfo], wanted: &[Wanted<'m>]) -> Fit<'m> {
-    let mut fit = Fit { found: Vec::with_capacity(wanted.len()), ..Fit::default() };
+pub(crate) fn fit<'m>(tensors: &[TensorInfo], wanted: &[Wanted<'m>]) -> Result<Fit<'m>, NoRoom> {
+    let mut fit = Fit { found: room::list(wanted.len().min(tensors.len()))?, ..Fit::default() };
     let mut tensors = (0..).zip(tensors).peekable();
     for wanted in wanted {
         while let Some((stray, _)) = tensors.next_if(|(_, next)| next.name() < wanted.name) {
-            fit.strays.push(stray);
+            room::push(&mut fit.strays, stray)?;
         }
         match tensors.next_if(|(_, next)| next.name() == wanted.name) {
-            Some((tensor, _)) => fit.found.push((wanted.position, tensor)),
-            None => fit.absent.push(wanted.name),
+            Some((tensor, _)) => room::push(&mut fit.found, (wanted.position, tensor))?,
+            None => room::push(&mut fit.absent, wanted.name)?,
         }
     }
-    fit.strays.extend(tensors.map(|(stray, _)| stray));
-    fit
+    for (stray, _) in tensors {
+        room::push(&mut fit.strays, stray)?;
+    }
+    Ok(fit)
 }
 
 /// The tensors of the model, and what did not fit together.
@@ -102,10 +113,14 @@ pub(crate) fn with_map<'m>(
     fits: Vec<Fit<'m>>,
     names: impl ExactSizeIterator<Item = &'m str>,
     unindexed: Unindexed,
-) -> Joined<'m> {
+) -> Result<Joined<'m>, NoRoom> {
     let mut joined = Joined::default();
-    let mut order = vec![None; names.len()];
-    let mut strays = Vec::new();
+    let num_found = fits.iter().map(|fit| fit.found.len()).sum();
+    let num_absent = fits.iter().map(|fit| fit.absent.len()).sum();
+    let num_strays = fits.iter().map(|fit| fit.strays.len()).sum();
+    let mut order = room::collect((0..names.len()).map(|_| None))?;
+    let mut strays = room::list(num_strays)?;
+    joined.absent = room::list(num_absent)?;
     for (shard, fit) in (0..).zip(fits) {
         for (position, tensor) in fit.found {
             order[position as usize] = Some(Slot { shard, tensor });
@@ -114,20 +129,26 @@ pub(crate) fn with_map<'m>(
         let absent = |name| Absent { name, shard, found_in: None };
         joined.absent.extend(fit.absent.into_iter().map(absent));
     }
-    joined.order = order.into_iter().flatten().collect();
-    joined.absent.sort_by_key(|absent| absent.name);
-    joined.add_strays(shards, strays, names, unindexed);
-    joined
+    joined.order = room::list(num_found)?;
+    joined.order.extend(order.into_iter().flatten());
+    // In place, as no two are equal: the map has each name once.
+    joined.absent.sort_unstable_by_key(|absent| absent.name);
+    joined.add_strays(shards, strays, names, unindexed)?;
+    Ok(joined)
 }
 
 /// Joins all shards where there is no weight map: every tensor counts.
-pub(crate) fn without_map(shards: &impl Tensors, lens: &[usize]) -> Joined<'static> {
+pub(crate) fn without_map(
+    shards: &impl Tensors,
+    lens: impl Iterator<Item = usize> + Clone,
+) -> Result<Joined<'static>, NoRoom> {
     let mut joined = Joined::default();
-    let slots = (0..)
-        .zip(lens)
-        .flat_map(|(shard, &len)| (0..).take(len).map(move |tensor| Slot { shard, tensor }));
-    joined.add_unmapped(shards, slots.collect());
-    joined
+    let mut slots = room::list(lens.clone().sum())?;
+    for (shard, len) in (0..).zip(lens) {
+        slots.extend((0..).take(len).map(|tensor| Slot { shard, tensor }));
+    }
+    joined.add_unmapped(shards, slots)?;
+    Ok(joined)
 }
 
 impl<'m> Joined<'m> {
@@ -139,7 +160,8 @@ impl<'m> Joined<'m> {
         mut strays: Vec<Slot>,
         names: impl Iterator<Item = &'m str>,
         unindexed: Unindexed,
-    ) {
+    ) -> Result<(), NoRoom> {
+        room::check::<Slot>(strays.len())?;
         strays.sort_by(|a, b| by_name_and_shard(shards, *a, *b));
         let mut names = names.peekable();
         let mut absent = self.absent.iter_mut().peekable();
@@ -149,35 +171,45 @@ impl<'m> Joined<'m> {
             while names.next_if(|name| *name < stray_name).is_some() {}
             while absent.next_if(|absent| absent.name < stray_name).is_some() {}
             if names.peek() != Some(&stray_name) {
-                unmapped.push(stray);
+                room::push(&mut unmapped, stray)?;
                 continue;
             }
             if let Some(absent) = absent.peek_mut().filter(|absent| absent.name == stray_name) {
                 absent.found_in.get_or_insert(stray.shard);
             }
-            self.stale.push(stray);
+            room::push(&mut self.stale, stray)?;
         }
-        self.unindexed.clone_from(&unmapped);
         if unindexed == Unindexed::Include && !unmapped.is_empty() {
-            self.add_unmapped(shards, unmapped);
+            self.unindexed = room::collect(unmapped.iter().copied())?;
+            return self.add_unmapped(shards, unmapped);
         }
+        self.unindexed = unmapped;
+        Ok(())
     }
 
     /// Takes tensors that no map decides on: more than one copy is a duplicate.
-    fn add_unmapped(&mut self, shards: &impl Tensors, slots: Vec<Slot>) {
-        self.order.extend(slots);
+    fn add_unmapped(&mut self, shards: &impl Tensors, slots: Vec<Slot>) -> Result<(), NoRoom> {
+        if self.order.is_empty() {
+            self.order = slots;
+        } else {
+            let mut both = room::list(self.order.len().saturating_add(slots.len()))?;
+            both.extend(self.order.iter().chain(&slots));
+            self.order = both;
+        }
         // Stable, and fast on the runs that the shards are.
+        room::check::<Slot>(self.order.len())?;
         self.order.sort_by(|a, b| by_name_and_shard(shards, *a, *b));
         let duplicates = &mut self.duplicates;
-        let mut copies = 0;
+        let (mut copies, mut added) = (0, Ok(()));
         self.order.dedup_by(|copy, first| {
             let is_copy = shards.name(*copy) == shards.name(*first);
             copies = if is_copy { copies + 1 } else { 0 };
-            if copies == 1 {
-                duplicates.push((*first, *copy));
+            if copies == 1 && added.is_ok() {
+                added = room::push(duplicates, (*first, *copy));
             }
             is_copy
         });
+        added
     }
 }
 
@@ -224,9 +256,10 @@ mod tests {
     fn join<'m>(shards: &Shards, map: &[(&'m str, usize)], policy: Unindexed) -> Joined<'m> {
         let count = |shard| map.iter().filter(|(_, of)| *of == shard).count();
         let counts: Vec<usize> = (0..shards.0.len()).map(count).collect();
-        let wanted = wanted(map.iter().copied(), &counts);
+        let wanted = wanted(map.iter().copied(), &counts).unwrap();
         let fits = shards.0.iter().zip(&wanted).map(|(tensors, wanted)| fit(tensors, wanted));
-        with_map(shards, fits.collect(), map.iter().map(|(name, _)| *name), policy)
+        let fits = fits.collect::<Result<_, _>>().unwrap();
+        with_map(shards, fits, map.iter().map(|(name, _)| *name), policy).unwrap()
     }
 
     /// Names and shards of slots.
@@ -259,9 +292,9 @@ mod tests {
     #[test]
     fn tensors_of_a_lost_shard_are_not_named_again() {
         let shards = shards(&[&["a"]]);
-        let wanted = wanted([("a", 0), ("b", 1)].into_iter(), &[1, 1]);
-        let fits = vec![fit(&shards.0[0], &wanted[0])];
-        let joined = with_map(&shards, fits, ["a", "b"].into_iter(), Unindexed::Error);
+        let wanted = wanted([("a", 0), ("b", 1)].into_iter(), &[1, 1]).unwrap();
+        let fits = vec![fit(&shards.0[0], &wanted[0]).unwrap()];
+        let joined = with_map(&shards, fits, ["a", "b"].into_iter(), Unindexed::Error).unwrap();
         assert_eq!(named(&shards, &joined.order), [("a", 0)]);
         assert_eq!(joined.absent, []);
     }
@@ -293,7 +326,7 @@ mod tests {
     #[test]
     fn without_a_map_every_name_must_be_unique() {
         let shards = shards(&[&["b", "a"], &["c", "b"], &["b"]]);
-        let joined = without_map(&shards, &[2, 2, 1]);
+        let joined = without_map(&shards, [2, 2, 1].into_iter()).unwrap();
         assert_eq!(named(&shards, &joined.order), [("a", 0), ("b", 0), ("c", 1)]);
         let [(first, second)] = joined.duplicates[..] else { panic!("one name is twice there") };
         assert_eq!(named(&shards, &[first, second]), [("b", 0), ("b", 1)]);

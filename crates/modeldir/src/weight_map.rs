@@ -39,16 +39,14 @@ impl WeightMap {
         let total_size = parsed.metadata.total_size.map(DeclaredSize);
         let metadata = parsed.metadata.strings;
         let (mut entries, is_bare) = (parsed.entries, parsed.is_bare);
-        let no_memory = |NoRoom(byte_len): NoRoom| -> Error {
-            tensorfile::Error::OutOfMemory { path: path.into(), byte_len }.into()
-        };
+        let no_memory = |none: NoRoom| index_text::no_memory(path, none);
         room::push_str(&mut text, &parsed.unescaped).map_err(no_memory)?;
-        // For sorting shards and entries, of which one needs half as much again.
-        room::check::<(u64, u64)>(entries.len()).map_err(no_memory)?;
-        let shards = sort_shards(parsed.shards, &mut entries);
+        let shards = sort_shards(parsed.shards, &mut entries).map_err(no_memory)?;
 
         let name = |entry: &Entry| text.as_bytes().get(entry.name()).unwrap_or_default();
         if !parsed.is_ascending {
+            // Stable, as it is fast on the runs that indexes are.
+            room::check::<Entry>(entries.len()).map_err(no_memory)?;
             entries.sort_by(|a, b| name(a).cmp(name(b)));
             let mut pairs = entries.iter().zip(entries.iter().skip(1));
             if let Some((twice, _)) = pairs.find(|(a, b)| name(a) == name(b)) {
@@ -75,14 +73,14 @@ impl WeightMap {
     }
 
     /// The number of tensors of each of the [`Self::shards`].
-    pub(crate) fn tensors_per_shard(&self) -> Vec<usize> {
-        let mut counts = vec![0_usize; self.shards.len()];
+    pub(crate) fn tensors_per_shard(&self) -> Result<Vec<usize>, NoRoom> {
+        let mut counts = room::collect(self.shards.iter().map(|_| 0_usize))?;
         for entry in &self.entries {
             if let Some(count) = counts.get_mut(entry.shard as usize) {
                 *count = count.saturating_add(1);
             }
         }
-        counts
+        Ok(counts)
     }
 
     /// `metadata.total_size`, if there is one.
@@ -107,21 +105,23 @@ impl WeightMap {
 }
 
 /// Sorts the shards and lets the entries follow.
-fn sort_shards(shards: Vec<Box<str>>, entries: &mut [Entry]) -> Vec<Box<str>> {
-    let mut order: Vec<(u32, Box<str>)> = (0..).zip(shards).collect();
-    order.sort_by(|(_, a), (_, b)| natural::compare(a, b));
-    let mut position = vec![0; order.len()];
+fn sort_shards(shards: Vec<Box<str>>, entries: &mut [Entry]) -> Result<Vec<Box<str>>, NoRoom> {
+    if shards.is_sorted_by(|a, b| natural::compare(a, b).is_le()) {
+        return Ok(shards);
+    }
+    let mut order = room::collect(shards.into_iter().enumerate())?;
+    // In place, as no two are equal: the order is total, and each path is there once.
+    order.sort_unstable_by(|(_, a), (_, b)| natural::compare(a, b));
+    let mut position = room::collect(order.iter().map(|_| 0_u32))?;
     for (new, (old, _)) in (0..).zip(&order) {
-        if let Some(slot) = position.get_mut(*old as usize) {
+        if let Some(slot) = position.get_mut(*old) {
             *slot = new;
         }
     }
-    if !position.is_sorted() {
-        for entry in entries {
-            entry.shard = position.get(entry.shard as usize).copied().unwrap_or(entry.shard);
-        }
+    for entry in entries {
+        entry.shard = position.get(entry.shard as usize).copied().unwrap_or(entry.shard);
     }
-    order.into_iter().map(|(_, shard)| shard).collect()
+    room::collect(order.into_iter().map(|(_, shard)| shard))
 }
 
 /// What an index says that all tensors weigh, as it says it: integer, float or string.
@@ -183,7 +183,7 @@ mod tests {
                 ("d", "d/s-1.safetensors")
             ]
         );
-        assert_eq!(map.tensors_per_shard(), [1, 2, 1]);
+        assert_eq!(map.tensors_per_shard().unwrap(), [1, 2, 1]);
     }
 
     #[test]
@@ -254,6 +254,16 @@ mod tests {
         let expected = [("format", "pt"), ("lm_head.weight", "model.embed_tokens.weight")];
         assert!(map.is_empty());
         assert_eq!(map.metadata().iter().collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn of_equal_keys_of_the_metadata_the_last_whose_value_is_a_string_counts() {
+        let map = parse(
+            r#"{"metadata": {"a": "x", "a": 1, "b": null, "b": "y", "c": "1", "c": "2"},
+                "weight_map": {}}"#,
+        )
+        .unwrap();
+        assert_eq!(map.metadata().iter().collect::<Vec<_>>(), [("a", "x"), ("b", "y"), ("c", "2")]);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::format::LONGEST_HEADER_BYTES;
 use crate::{Dtype, PathText, Quoted};
 
 /// The result of this crate's operations.
@@ -78,8 +79,9 @@ pub enum Error {
     // -- The header as text.
     /// The header is longer than the cap.
     #[error(
-        "{}: header of {header_len} bytes, the limit is {max} (HeaderOptions::max_header_bytes raises it)",
-        PathText(path)
+        "{}: header of {header_len} bytes, the limit is {max}{}",
+        PathText(path),
+        RaisedBy("HeaderOptions", *max)
     )]
     HeaderTooLarge { path: PathBuf, header_len: u64, max: u64 },
     /// The header length reaches past the end of the file.
@@ -295,8 +297,9 @@ pub enum Error {
     NameTaken { tensor: Box<str> },
     /// The header to be written is longer than the cap, and other readers would refuse the file.
     #[error(
-        "{}: header of {header_len} bytes to be written, the limit is {max} (WriterOptions::max_header_bytes raises it)",
-        PathText(path)
+        "{}: header of {header_len} bytes to be written, the limit is {max}{}",
+        PathText(path),
+        RaisedBy("WriterOptions", *max)
     )]
     WriterHeaderTooLarge { path: PathBuf, header_len: u64, max: u64 },
     /// There are more tensors to be written than readers accept in a file.
@@ -534,6 +537,20 @@ impl fmt::Display for Lookalike {
             Self::Text => "text",
             Self::Unknown => "nothing known",
         })
+    }
+}
+
+/// Displays which option raises this limit of a header's bytes, if one does.
+struct RaisedBy(&'static str, u64);
+
+impl fmt::Display for RaisedBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(options, max) = self;
+        if *max < LONGEST_HEADER_BYTES {
+            write!(f, " ({options}::max_header_bytes raises it)")
+        } else {
+            Ok(())
+        }
     }
 }
 

@@ -9,6 +9,9 @@ pub(crate) const METADATA_KEY: &str = "__metadata__";
 /// The longest header in bytes that the reference reads, and so the longest to be written.
 pub(crate) const MAX_HEADER_BYTES: u64 = 100_000_000;
 
+/// The longest header in bytes that can be read at all, or written: places in it are counted in 32 bits.
+pub(crate) const LONGEST_HEADER_BYTES: u64 = u32::MAX as u64;
+
 /// Tensors that a file may declare unless more are asked for.
 pub(crate) const MAX_TENSORS: usize = 1_000_000;
 

@@ -14,7 +14,9 @@ use std::path::Path;
 pub use metadata::{Metadata, MetadataBuilder};
 pub use tensor_info::TensorInfo;
 
-use crate::format::{MAX_HEADER_BYTES, MAX_NAME_BYTES, MAX_RANK, MAX_TENSORS, PREFIX_LEN};
+use crate::format::{
+    LONGEST_HEADER_BYTES, MAX_HEADER_BYTES, MAX_NAME_BYTES, MAX_RANK, MAX_TENSORS, PREFIX_LEN,
+};
 use crate::{Error, Result, lookalike};
 
 /// What a file says that it holds: its tensors and its metadata, checked against its length.
@@ -53,7 +55,8 @@ pub struct Header {
 /// of less than 200 bytes and five dimensions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeaderOptions {
-    /// The longest JSON that is read, in bytes; 100,000,000 by default, as in the reference.
+    /// The longest JSON that is read, in bytes; 100,000,000 by default, as in the reference, and
+    /// never more than 4,294,967,295.
     ///
     /// Reading a header takes, at its peak and with the text itself, at most 6 times its length,
     /// whatever it holds: four to five times for tensors of short names and no bytes, four times for
@@ -131,7 +134,8 @@ impl Header {
             None if byte_len == 0 => return Err(Error::Empty { path: path() }),
             None => return Err(Error::TooShort { path: path(), byte_len }),
         };
-        let (header_len, max) = (u64::from_le_bytes(prefix), options.max_header_bytes);
+        let header_len = u64::from_le_bytes(prefix);
+        let max = options.max_header_bytes.min(LONGEST_HEADER_BYTES);
         if header_len > rest {
             return Err(Error::HeaderPastEnd { path: path(), header_len, byte_len });
         }

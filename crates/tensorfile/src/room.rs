@@ -64,21 +64,44 @@ pub fn boxed(text: &str) -> Result<Box<str>, NoRoom> {
     Ok(copy.into_boxed_str())
 }
 
+/// A list with room for this many items, and nothing in it.
+///
+/// # Errors
+///
+/// If there is no memory for them.
+pub fn list<T>(len: usize) -> Result<Vec<T>, NoRoom> {
+    let mut list = Vec::new();
+    let asked = list.try_reserve_exact(len);
+    asked.map_err(|_| NoRoom(len.saturating_mul(size_of::<T>())))?;
+    Ok(list)
+}
+
+/// A list of these items.
+///
+/// # Errors
+///
+/// If there is no memory for them.
+pub fn collect<T>(items: impl ExactSizeIterator<Item = T>) -> Result<Vec<T>, NoRoom> {
+    let mut list = list(items.len())?;
+    list.extend(items);
+    Ok(list)
+}
+
 /// Fails if this many items, which something is about to ask for, cannot be had now.
 ///
-/// For what the standard library allocates without asking, such as the scratch of a sort.
+/// For what the standard library allocates without asking: the scratch of a stable sort, which is as
+/// long as the list that it sorts. Another thread may take the memory in between.
 ///
 /// # Errors
 ///
 /// If they cannot be had.
 pub fn check<T>(len: usize) -> Result<(), NoRoom> {
-    let asked = Vec::<T>::new().try_reserve_exact(len);
-    asked.map_err(|_| NoRoom(len.saturating_mul(size_of::<T>())))
+    list::<T>(len).map(drop)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{NoRoom, boxed, check, push, push_str};
+    use super::{NoRoom, boxed, check, collect, list, push, push_str};
 
     #[test]
     fn long_lists_and_texts_have_little_more_room_than_they_need() {
@@ -90,11 +113,15 @@ mod tests {
         assert!(list.iter().copied().eq(0..100_000) && list.capacity() <= 112_500);
         assert!(text.len() == 200_000 && text.capacity() <= 225_000);
         assert_eq!(boxed("é").as_deref(), Ok("é"));
+        let copy = collect(list.iter().copied()).unwrap();
+        assert!(copy == list && copy.capacity() == copy.len());
     }
 
     #[test]
     fn what_cannot_be_had_is_an_error_with_its_size() {
         let len = usize::MAX / 16;
         assert_eq!(check::<u64>(len), Err(NoRoom(len * 8)));
+        assert_eq!(list::<u64>(len), Err(NoRoom(len * 8)));
+        assert_eq!(collect((0..len).map(|i| i as u64)), Err(NoRoom(len * 8)));
     }
 }

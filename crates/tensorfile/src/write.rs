@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::format::{
-    IN_MEMORY, MAX_HEADER_BYTES, MAX_NAME_BYTES, MAX_RANK, MAX_TENSORS, METADATA_KEY, PREFIX_LEN,
+    IN_MEMORY, LONGEST_HEADER_BYTES, MAX_HEADER_BYTES, MAX_NAME_BYTES, MAX_RANK, MAX_TENSORS,
+    METADATA_KEY, PREFIX_LEN,
 };
 use crate::tensor::check_byte_len;
 use crate::{Dtype, Error, Result, Tensor};
@@ -45,7 +46,8 @@ pub struct Writer<'a> {
 /// [`HeaderOptions`](crate::HeaderOptions).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriterOptions {
-    /// The longest header that is written, in bytes; 100,000,000 by default.
+    /// The longest header that is written, in bytes; 100,000,000 by default, and never more than
+    /// 4,294,967,295.
     pub max_header_bytes: u64,
     /// Tensors that a file may have; 1,000,000 by default.
     pub max_tensors: usize,
@@ -222,7 +224,7 @@ impl<'a> Writer<'a> {
             .expect("a vector takes every byte");
         head.resize(head.len().next_multiple_of(8), b' ');
         let header_len = u64::try_from(head.len() - PREFIX_LEN).unwrap_or(u64::MAX);
-        let max = self.options.max_header_bytes;
+        let max = self.options.max_header_bytes.min(LONGEST_HEADER_BYTES);
         if header_len > max {
             return Err(Error::WriterHeaderTooLarge { path: path.to_owned(), header_len, max });
         }

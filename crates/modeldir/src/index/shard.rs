@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
+use tensorfile::room::{self, NoRoom};
 use tensorfile::{Identity, Metadata, TensorFile, TensorInfo};
 
 use crate::join::{self, Fit, Wanted};
@@ -79,6 +80,9 @@ impl Shard {
     }
 }
 
+/// A shard and how it fits what is wanted of it, or why it cannot be used.
+pub(super) type Opened<'m> = tensorfile::Result<(Shard, Fit<'m>)>;
+
 /// Reads the header of every shard and compares it with what is wanted of it, in parallel; each
 /// thread has one file open at a time.
 pub(super) fn open_all<'m>(
@@ -86,12 +90,18 @@ pub(super) fn open_all<'m>(
     paths: &[PathBuf],
     wanted: &[Vec<Wanted<'m>>],
     options: &OpenOptions,
-) -> Result<Vec<tensorfile::Result<(Shard, Fit<'m>)>>> {
+) -> Result<Vec<Opened<'m>>> {
+    let no_memory = |path: PathBuf, NoRoom(byte_len): NoRoom| -> tensorfile::Error {
+        tensorfile::Error::OutOfMemory { path, byte_len }
+    };
     let open = |(i, path): (usize, &PathBuf)| {
         let shard = Shard::open(root, path, options)?;
-        let fit = wanted.get(i).map(|wanted| join::fit(&shard.tensors, wanted));
-        Ok((shard, fit.unwrap_or_default()))
+        let fit = wanted.get(i).map_or(Ok(Fit::default()), |of| join::fit(&shard.tensors, of));
+        Ok((shard, fit.map_err(|none| no_memory(root.join(path), none))?))
     };
+    // The list that is collected below.
+    let asked = room::check::<Opened<'_>>(paths.len());
+    asked.map_err(|none| no_memory(root.to_owned(), none))?;
     let threads = threads::count(options.threads, paths.len()).min(MAX_OPEN_FILES);
     threads::in_pool(root, threads, |pool| {
         pool.install(|| paths.par_iter().enumerate().map(open).collect())

@@ -26,7 +26,8 @@ pub(super) fn parse(text: &str) -> Option<Document<'_>> {
         more = unseen.then(|| cursor.another())??;
     }
     let is_whole = weight_map.is_some() && cursor.rest.is_empty();
-    is_whole.then(|| Document { weight_map, metadata: metadata.unwrap_or_default() })
+    let metadata = metadata.unwrap_or_default();
+    is_whole.then_some(Document { weight_map, metadata, no_room: None })
 }
 
 /// A text and what of it is not yet read. Every method gives up with `None` where the form is
@@ -109,14 +110,12 @@ impl<'a> Cursor<'a> {
             last = name;
             let place = start..start.wrapping_add(len);
             if let Some((_, shard)) = between.filter(|(between, _)| self.skip(between)) {
-                pairs.add_entry(place, shard);
-                pairs.no_room.is_none().then_some(())?;
+                pairs.add_entry(place, shard).ok()?;
                 continue;
             }
             self.skip(b"\"").then(|| self.expect_between_spaces(b':'))??;
-            let shard = pairs.position(Cow::Borrowed(self.text.get(self.string()?)?)).ok()?;
-            pairs.add_entry(place, shard);
-            pairs.no_room.is_none().then_some(())?;
+            let shard = pairs.position(Cow::Borrowed(self.text.get(self.string()?)?)).ok()?.ok()?;
+            pairs.add_entry(place, shard).ok()?;
             if !self.another()? {
                 return Some(pairs);
             }

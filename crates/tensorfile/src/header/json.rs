@@ -36,12 +36,8 @@ pub(super) struct Declared {
 impl Declared {
     /// Nothing yet, with room for as many tensors as a text of this length usually declares.
     pub(super) fn for_text(text: &str) -> Result<Self, NoRoom> {
-        let mut tensors = Vec::new();
         // The text is in memory, so this is bounded by what the file really holds.
-        let len = text.len() / USUAL_ENTRY_LEN;
-        let asked = tensors.try_reserve_exact(len);
-        asked.map_err(|_| NoRoom(len.saturating_mul(size_of::<TensorInfo>())))?;
-        Ok(Self { tensors, metadata: None })
+        Ok(Self { tensors: room::list(text.len() / USUAL_ENTRY_LEN)?, metadata: None })
     }
 }
 

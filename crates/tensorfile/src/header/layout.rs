@@ -16,16 +16,16 @@ pub(super) fn check(path: &Path, tensors: &mut [TensorInfo]) -> Result<u64> {
     // What else is wrong is not kept: an error may hold a shape as long as the header.
     let as_listed = check_cover(path, tensors.iter()).ok();
     let room = |asked: Result<(), NoRoom>| asked.map_err(|none| no_memory(path, none));
-    // Stable, as it is fast on the runs that headers are; it asks for half as much memory.
-    room(room::check::<TensorInfo>(tensors.len() / 2))?;
+    // Stable, as it is fast on the runs that headers are.
+    room(room::check::<TensorInfo>(tensors.len()))?;
     tensors.sort_by(|a, b| a.name().cmp(b.name()));
     check_names(path, tensors)?;
     if let Some(covered) = as_listed {
         return Ok(covered);
     }
-    // Both are needed at once: the list and the scratch of its sort.
-    room(room::check::<&TensorInfo>(tensors.len().saturating_mul(2)))?;
-    let mut order: Vec<&TensorInfo> = tensors.iter().collect();
+    let order = room::collect(tensors.iter());
+    let mut order = order.map_err(|none| no_memory(path, none))?;
+    room(room::check::<&TensorInfo>(order.len()))?;
     order.sort_by_key(|tensor| tensor.range());
     check_cover(path, order.into_iter())
 }

@@ -20,9 +20,9 @@ use crate::room::{self, NoRoom};
 #[derive(Clone, Default)]
 pub struct Metadata {
     /// Keys and values, each value after its key.
-    text: Box<str>,
+    text: String,
     /// By key; each key once.
-    entries: Box<[Entry]>,
+    entries: Vec<Entry>,
 }
 
 /// Where a key and its value stand in the text. A hostile header has millions, so it is kept small.
@@ -106,7 +106,7 @@ pub struct MetadataBuilder {
 pub(super) struct Twice(pub(super) Box<str>);
 
 impl MetadataBuilder {
-    /// Adds a key and its value.
+    /// Adds a key and its value. All texts together may have as many bytes as a `u32` counts.
     ///
     /// # Errors
     ///
@@ -116,9 +116,9 @@ impl MetadataBuilder {
         room::push_str(&mut self.text, key)?;
         let middle = self.text.len();
         room::push_str(&mut self.text, value)?;
-        // Places are 32 bits wide; a longer text is treated as one that there is no memory for.
-        let place = |place: usize| u32::try_from(place).map_err(|_| NoRoom(place));
-        let (start, middle, end) = (place(start)?, place(middle)?, place(self.text.len())?);
+        // No text that is read is longer than can be counted so.
+        let place = |place: usize| u32::try_from(place).unwrap_or(u32::MAX);
+        let (start, middle, end) = (place(start), place(middle), place(self.text.len()));
         room::push(&mut self.entries, Entry { start, middle, end })
     }
 
@@ -134,7 +134,7 @@ impl MetadataBuilder {
             }
             is_same
         });
-        Metadata { text: text.into_boxed_str(), entries: entries.into_boxed_slice() }
+        Metadata { text, entries }
     }
 
     /// The metadata in which no key is given twice.
@@ -145,14 +145,14 @@ impl MetadataBuilder {
         if let Some((twice, _)) = pairs.find(|(a, b)| key(a) == key(b)) {
             return Err(Twice(crate::quote::shortened(key(twice))));
         }
-        Ok(Metadata { text: text.into_boxed_str(), entries: entries.into_boxed_slice() })
+        Ok(Metadata { text, entries })
     }
 
     /// Text and entries, these by key and then in the order of the text.
     fn sorted(self) -> (String, Vec<Entry>) {
         let Self { text, mut entries } = self;
         let key = |entry: &Entry| text.get(entry.key()).unwrap_or_default();
-        // In place, as memory for a stable sort could not be asked for.
+        // In place, as entries are told apart by where they stand.
         entries.sort_unstable_by(|a, b| key(a).cmp(key(b)).then(a.start.cmp(&b.start)));
         (text, entries)
     }

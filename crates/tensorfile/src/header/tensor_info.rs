@@ -91,14 +91,14 @@ const INLINE: usize = 4;
 #[derive(Clone, PartialEq, Eq)]
 pub(super) enum Dims {
     Inline { rank: u8, dims: [usize; INLINE] },
-    Boxed(Box<[usize]>),
+    Long(Vec<usize>),
 }
 
 impl Dims {
     pub(super) fn as_slice(&self) -> &[usize] {
         match self {
             Self::Inline { rank, dims } => dims.get(..usize::from(*rank)).unwrap_or_default(),
-            Self::Boxed(dims) => dims,
+            Self::Long(dims) => dims,
         }
     }
 }
@@ -139,7 +139,7 @@ impl DimsBuilder {
         if self.spilled.is_empty() {
             Dims::Inline { rank: self.rank, dims: self.dims }
         } else {
-            Dims::Boxed(self.spilled.into_boxed_slice())
+            Dims::Long(self.spilled)
         }
     }
 }
@@ -159,7 +159,7 @@ mod tests {
             }
             let dims = builder.finish();
             assert_eq!(dims.as_slice(), shape);
-            assert_eq!(matches!(dims, Dims::Boxed(_)), rank > 4);
+            assert_eq!(matches!(dims, Dims::Long(_)), rank > 4);
         }
     }
 }

@@ -341,10 +341,23 @@ fn rejects_lengths_before_anything_is_read() {
     assert_eq!(json_len(100, 108).unwrap(), 100);
     let too_large = json_len(101, 1000).unwrap_err();
     assert!(matches!(too_large, Error::HeaderTooLarge { header_len: 101, max: 100, .. }));
+    assert!(too_large.to_string().ends_with("100 (HeaderOptions::max_header_bytes raises it)"));
     for (header_len, byte_len) in [(1, 8), (100, 107), (u64::MAX, 1000), (u64::MAX - 7, u64::MAX)] {
         let error = json_len(header_len, byte_len).unwrap_err();
         assert!(matches!(error, Error::HeaderPastEnd { .. }), "{error:?}");
     }
+}
+
+#[test]
+fn no_option_lets_a_header_be_longer_than_its_places_can_count() {
+    let options = HeaderOptions { max_header_bytes: u64::MAX, ..HeaderOptions::default() };
+    let json_len = |header_len: u64| {
+        Header::json_len(Path::new("f"), header_len.to_le_bytes(), 1 << 40, &options)
+    };
+    assert_eq!(json_len(u32::MAX.into()).unwrap(), u32::MAX as usize);
+    let too_long = json_len(1 << 32).unwrap_err();
+    assert!(matches!(too_long, Error::HeaderTooLarge { max: 4_294_967_295, .. }));
+    assert!(too_long.to_string().ends_with("the limit is 4294967295"), "{too_long}");
 }
 
 /// Reads a header of these tensors, plain and not.

@@ -9,6 +9,7 @@ use super::{Any, Fault, FaultKind};
 use crate::Result;
 use crate::header::metadata::{Metadata, MetadataBuilder, Twice};
 use crate::quote::shortened;
+use crate::room::{self, NoRoom};
 
 /// Visits the metadata; `null` is the same as none.
 pub(super) struct MetadataVisitor<'a>(pub(super) &'a mut Fault);
@@ -27,17 +28,19 @@ impl<'de> Visitor<'de> for MetadataVisitor<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut metadata = MetadataBuilder::default();
         while let Some(key) = map.next_key_seed(Any(TextVisitor))? {
-            let key = key.unwrap_or_default();
-            match map.next_value_seed(Any(TextVisitor))? {
-                Ok(text) => {
-                    metadata
-                        .push(&key, &text)
-                        .map_err(|none| self.0.stop(FaultKind::NoRoom(none)))?;
-                }
-                Err(found) => {
+            let key = match key {
+                Text::Is(key) => key,
+                Text::NoRoom(none) => return Err(self.0.stop(FaultKind::NoRoom(none))),
+                Text::IsNot(_) => Cow::default(),
+            };
+            let added = match map.next_value_seed(Any(TextVisitor))? {
+                Text::Is(text) => metadata.push(&key, &text),
+                Text::NoRoom(none) => Err(none),
+                Text::IsNot(found) => {
                     return Err(self.0.stop(FaultKind::NotAString { key: shortened(&key), found }));
                 }
-            }
+            };
+            added.map_err(|none| self.0.stop(FaultKind::NoRoom(none)))?;
         }
         let twice = |Twice(key)| self.0.stop(FaultKind::DuplicateKey(key));
         metadata.finish().map(Some).map_err(twice)
@@ -47,10 +50,17 @@ impl<'de> Visitor<'de> for MetadataVisitor<'_> {
 /// Visits a key, or a value that should be a string, and says what else it is.
 struct TextVisitor;
 
-type Text<'de> = Result<Cow<'de, str>, Box<str>>;
+/// A text, borrowed unless it was escaped.
+enum Text<'de> {
+    Is(Cow<'de, str>),
+    /// It is something else, which this says.
+    IsNot(Box<str>),
+    /// There is no memory for it.
+    NoRoom(NoRoom),
+}
 
 fn other<'de, E>(found: Unexpected<'_>) -> Result<Text<'de>, E> {
-    Ok(Err(found.to_string().into()))
+    Ok(Text::IsNot(found.to_string().into()))
 }
 
 impl<'de> Visitor<'de> for TextVisitor {
@@ -61,11 +71,11 @@ impl<'de> Visitor<'de> for TextVisitor {
     }
 
     fn visit_borrowed_str<E: de::Error>(self, text: &'de str) -> Result<Self::Value, E> {
-        Ok(Ok(Cow::Borrowed(text)))
+        Ok(Text::Is(Cow::Borrowed(text)))
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Ok(Cow::Owned(text.to_owned())))
+        Ok(room::boxed(text).map_or_else(Text::NoRoom, |text| Text::Is(Cow::Owned(text.into()))))
     }
 
     fn visit_bool<E: de::Error>(self, value: bool) -> Result<Self::Value, E> {
