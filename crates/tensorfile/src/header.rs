@@ -17,7 +17,14 @@ pub use tensor_info::TensorInfo;
 use crate::format::{
     LONGEST_HEADER_BYTES, MAX_HEADER_BYTES, MAX_NAME_BYTES, MAX_RANK, MAX_TENSORS, PREFIX_LEN,
 };
-use crate::{Error, Result, lookalike};
+use crate::{Error, Result, lookalike, room};
+
+/// Length from which on a header may hold so much that memory is asked for before it is parsed.
+const LONG: usize = 1 << 20;
+
+/// Most bytes that parsing takes beside a byte of text, unless `max_rank` is raised. Names are many
+/// small pieces: were it they that found no memory left, there would be none for an error either.
+const MOST_PER_BYTE: usize = 4;
 
 /// What a file says that it holds: its tensors and its metadata, checked against its length.
 ///
@@ -61,7 +68,9 @@ pub struct HeaderOptions {
     /// Reading a header takes, at its peak and with the text itself, at most 6 times its length,
     /// whatever it holds: four to five times for tensors of short names and no bytes, four times for
     /// metadata of short entries, and about twice for the headers of models. Where `max_rank` is
-    /// raised, a shape of millions of dimensions takes 11 times.
+    /// raised, a shape of millions of dimensions takes 11 times. For a header of a MiB or more,
+    /// four times its length is asked for beforehand and given back, so that too little memory is
+    /// an error.
     pub max_header_bytes: u64,
     /// Tensors that a file may declare; 1,000,000 by default.
     pub max_tensors: usize,
@@ -160,6 +169,10 @@ impl Header {
             path: path.to_path_buf(),
             valid_up_to: error.valid_up_to(),
         })?;
+        if text.len() >= LONG {
+            let needed = text.len().saturating_mul(MOST_PER_BYTE);
+            room::check::<u8>(needed).map_err(|none| json::no_memory(path, none))?;
+        }
         let json::Declared { mut tensors, metadata } = match plain::parse(text, options) {
             Some(declared) => declared,
             None => json::parse(path, text, options)?,

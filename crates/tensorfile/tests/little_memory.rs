@@ -1,0 +1,78 @@
+//! A long header where there is little memory: an error, and not the end of the process. A binary of
+//! its own, for its allocator refuses what is beyond a limit.
+#![expect(unsafe_code, reason = "an allocator is unsafe to write")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::fmt::Write;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tensorfile::{Error, Header, HeaderOptions};
+
+/// The allocator of the system, up to a number of bytes.
+struct Limited {
+    used: AtomicUsize,
+    max: AtomicUsize,
+}
+
+#[global_allocator]
+static ALLOCATOR: Limited =
+    Limited { used: AtomicUsize::new(0), max: AtomicUsize::new(usize::MAX) };
+
+// SAFETY: memory is the system's; what is refused is a null pointer, as the trait has it.
+unsafe impl GlobalAlloc for Limited {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let used = self.used.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
+        if used > self.max.load(Ordering::Relaxed) {
+            self.used.fetch_sub(layout.size(), Ordering::Relaxed);
+            return std::ptr::null_mut();
+        }
+        // SAFETY: our caller vouches for the layout.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        self.used.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: our caller vouches for both, and all memory is the system's.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+/// A file whose header has many short names, in no order.
+fn file(end: &str) -> Vec<u8> {
+    let mut json = String::from("{");
+    for number in 0..20_000_u32 {
+        let (comma, name) = (if number == 0 { "" } else { "," }, number.reverse_bits());
+        let entry = r#"{"dtype":"U8","shape":[0],"data_offsets":[0,0]}"#;
+        write!(json, "{comma}\"{name:x}\":{entry}").expect("text takes text");
+    }
+    json += end;
+    [&(json.len() as u64).to_le_bytes(), json.as_bytes()].concat()
+}
+
+#[test]
+fn a_long_header_that_finds_too_little_memory_is_an_error() {
+    // As writers write it, and in a form that the slower parser reads.
+    for (end, tensors) in [("}", 20_000), (" }", 20_000)] {
+        let file = file(end);
+        let (mut refused, mut read) = (0, 0);
+        for more in (1 << 16..6 * file.len()).step_by(file.len() / 8) {
+            let used = ALLOCATOR.used.load(Ordering::Relaxed);
+            ALLOCATOR.max.store(used + more, Ordering::Relaxed);
+            let header = Header::from_bytes(Path::new("m"), &file, &HeaderOptions::default());
+            ALLOCATOR.max.store(usize::MAX, Ordering::Relaxed);
+            match header {
+                Ok(header) => {
+                    assert_eq!(header.tensors().len(), tensors);
+                    read += 1;
+                }
+                Err(Error::OutOfMemory { path, byte_len }) => {
+                    assert!(path == Path::new("m") && byte_len > more, "{byte_len} of {more}");
+                    refused += 1;
+                }
+                Err(error) => panic!("{error}"),
+            }
+        }
+        assert!(refused > 10 && read > 10, "{refused} refused, {read} read");
+    }
+}
