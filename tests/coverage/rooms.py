@@ -15,7 +15,7 @@ import sys
 PURE = {
     "tensorfile": [
         "byte_runs", "dtype", "element", "float8", "float_cast", "gather", "header", "lookalike",
-        "quote", "room", "rows", "selection", "shape", "similar", "to_f32",
+        "quote", "reserve", "rows", "selection", "shape", "similar", "to_f32",
     ],
     "modeldir": [
         "alias", "index_text", "join", "layout", "natural", "partition", "plan", "request",

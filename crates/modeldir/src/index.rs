@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tensorfile::room::{self, NoRoom};
+use tensorfile::reserve::{self, NoMemory};
 use tensorfile::{Dtype, FileFact, SourceFile, TensorInfo};
 use tracing::debug_span;
 use tracing::field::Empty;
@@ -125,11 +125,11 @@ impl Index {
         for fault in lost {
             let is_skipped = skips && matches!(fault, Fault::MissingShard { .. });
             let list = if is_skipped { &mut skipped } else { &mut faults };
-            room::push(list, fault).map_err(no_memory)?;
+            reserve::push(list, fault).map_err(no_memory)?;
         }
         let (of_tensors, more) = index.join_faults(&joined, options.unindexed);
         for fault in of_tensors {
-            room::push(&mut faults, fault).map_err(no_memory)?;
+            reserve::push(&mut faults, fault).map_err(no_memory)?;
         }
         if !faults.is_empty() {
             return Err(Error::Incomplete { path: root.to_owned(), faults, more });
@@ -147,18 +147,18 @@ impl Index {
         paths: &[PathBuf],
         opened: Vec<Opened<'m>>,
         wanted: &[Vec<Wanted<'m>>],
-    ) -> Result<(Vec<Fit<'m>>, Vec<Fault>), NoRoom> {
+    ) -> Result<(Vec<Fit<'m>>, Vec<Fault>), NoMemory> {
         let (mut fits, mut lost, mut causes) = (Vec::new(), Vec::new(), Causes::new(&self.root));
         for (i, (path, opened)) in paths.iter().zip(opened).enumerate() {
             match opened {
                 Ok((shard, fit)) => {
-                    room::push(&mut self.shards, shard)?;
-                    room::push(&mut fits, fit)?;
+                    reserve::push(&mut self.shards, shard)?;
+                    reserve::push(&mut fits, fit)?;
                 }
                 Err(error) => {
                     let tensors =
                         join::names(wanted.get(i).map(Vec::as_slice).unwrap_or_default())?;
-                    room::push(&mut lost, shard_fault(&mut causes, path, error, tensors))?;
+                    reserve::push(&mut lost, shard_fault(&mut causes, path, error, tensors))?;
                 }
             }
         }
@@ -171,7 +171,7 @@ impl Index {
         map: Option<&'m WeightMap>,
         fits: Vec<Fit<'m>>,
         unindexed: Unindexed,
-    ) -> Result<Joined<'m>, NoRoom> {
+    ) -> Result<Joined<'m>, NoMemory> {
         match map {
             Some(map) => join::with_map(self, fits, map.iter().map(|(name, _)| name), unindexed),
             None => join::without_map(self, self.shards.iter().map(Shard::num_tensors)),
@@ -259,10 +259,10 @@ impl Index {
         }
     }
 
-    fn strays(&self, slots: &[Slot]) -> Result<Vec<StrayTensor>, NoRoom> {
-        let mut strays = room::list(slots.len())?;
+    fn strays(&self, slots: &[Slot]) -> Result<Vec<StrayTensor>, NoMemory> {
+        let mut strays = reserve::list(slots.len())?;
         for slot in slots {
-            let tensor = room::boxed(self.at(*slot).name())?.into();
+            let tensor = reserve::boxed(self.at(*slot).name())?.into();
             let shard = self.shards[slot.shard as usize].shared_path();
             strays.push(StrayTensor { tensor, shard });
         }
@@ -299,11 +299,11 @@ impl Tensors for Index {
 }
 
 /// What the map wants of each shard; nothing where there is no map.
-fn wanted(map: Option<&WeightMap>) -> Result<Vec<Vec<Wanted<'_>>>, NoRoom> {
+fn wanted(map: Option<&WeightMap>) -> Result<Vec<Vec<Wanted<'_>>>, NoMemory> {
     map.map_or(Ok(Vec::new()), |map| join::wanted(map.iter(), &map.tensors_per_shard()?))
 }
 
-fn no_memory(root: &Path, NoRoom(byte_len): NoRoom) -> Error {
+fn no_memory(root: &Path, NoMemory(byte_len): NoMemory) -> Error {
     tensorfile::Error::OutOfMemory { path: root.to_owned(), byte_len }.into()
 }
 

@@ -14,7 +14,7 @@ use serde::de::{
     Visitor,
 };
 
-use tensorfile::room::{self, NoRoom};
+use tensorfile::reserve::{self, NoMemory};
 use tensorfile::{MetadataBuilder, shortened};
 
 use crate::{Error, Result, json, shard_path};
@@ -65,7 +65,7 @@ pub(crate) struct Metadata {
     /// By key; of equal keys the last one whose value is a string.
     pub(crate) strings: tensorfile::Metadata,
     /// What there was no memory for.
-    no_room: Option<NoRoom>,
+    lack: Option<NoMemory>,
 }
 
 /// Parses the text of the index at `path`; refuses shard paths of the wrong type or form.
@@ -77,7 +77,7 @@ pub(crate) fn parse(path: &Path, text: &str) -> Result<IndexText> {
         done => return done,
     };
     // For a second text of the same length.
-    room::check::<u8>(text.len()).map_err(|none| no_memory(path, none))?;
+    reserve::check::<u8>(text.len()).map_err(|none| no_memory(path, none))?;
     let Some(blanked) = json::blank_non_finite(text) else { return Err(error) };
     match parse_json(path, &blanked) {
         // It may be the number that stands where a path should.
@@ -97,7 +97,7 @@ fn parse_json(path: &Path, text: &str) -> Result<IndexText> {
         None => read_any(text, json).map_err(|error| json_error(path, json, &error))?,
     };
     // Nothing is said of a text of which not all could be kept.
-    let document = complete(path, document.no_room(), document)?;
+    let document = complete(path, document.lack(), document)?;
     let (pairs, is_bare) = match document.weight_map {
         Some(pairs) => (pairs, false),
         None => (bare_pairs(path, text, json)?, true),
@@ -118,17 +118,17 @@ fn parse_json(path: &Path, text: &str) -> Result<IndexText> {
 fn bare_pairs<'a>(path: &Path, text: &'a str, json: &'a str) -> Result<Pairs<'a>> {
     let no_map = || Error::NoWeightMap { path: path.into() };
     let pairs = read(json, PairsSeed { text, is_bare: true }).map_err(|_| no_map())?;
-    let pairs = complete(path, pairs.no_room, pairs)?;
+    let pairs = complete(path, pairs.lack, pairs)?;
     if pairs.can_be_bare() { Ok(pairs) } else { Err(no_map()) }
 }
 
 /// What was read, or an error if there was no memory for some of it.
-fn complete<T>(path: &Path, no_room: Option<NoRoom>, read: T) -> Result<T> {
-    no_room.map_or(Ok(read), |none| Err(no_memory(path, none)))
+fn complete<T>(path: &Path, lack: Option<NoMemory>, read: T) -> Result<T> {
+    lack.map_or(Ok(read), |none| Err(no_memory(path, none)))
 }
 
 /// The error for memory that could not be had.
-pub(crate) fn no_memory(path: &Path, NoRoom(byte_len): NoRoom) -> Error {
+pub(crate) fn no_memory(path: &Path, NoMemory(byte_len): NoMemory) -> Error {
     tensorfile::Error::OutOfMemory { path: path.into(), byte_len }.into()
 }
 
@@ -179,25 +179,25 @@ impl<'de> Visitor<'de> for MetadataVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Metadata, A::Error> {
-        let (mut total_size, mut no_room) = (None, None);
+        let (mut total_size, mut lack) = (None, None);
         let mut strings = MetadataBuilder::default();
         while let Some((Text(key), value)) = map.next_entry()? {
             let added = match (key, value) {
-                (Err(none), _) | (_, Value::NoRoom(none)) => Err(none),
+                (Err(none), _) | (_, Value::NoMemory(none)) => Err(none),
                 (Ok(key), value) if key == "total_size" => {
                     total_size = match value {
                         Value::Text(text) => Some(shortened(&text)),
                         Value::Number(number) => Some(number.into()),
-                        Value::Other(_) | Value::NoRoom(_) => None,
+                        Value::Other(_) | Value::NoMemory(_) => None,
                     };
                     Ok(())
                 }
-                (Ok(key), Value::Text(text)) if no_room.is_none() => strings.push(&key, &text),
+                (Ok(key), Value::Text(text)) if lack.is_none() => strings.push(&key, &text),
                 (Ok(_), _) => Ok(()),
             };
-            no_room = no_room.or(added.err());
+            lack = lack.or(added.err());
         }
-        Ok(Metadata { total_size, strings: strings.finish_with_last(), no_room })
+        Ok(Metadata { total_size, strings: strings.finish_with_last(), lack })
     }
 }
 
@@ -207,14 +207,14 @@ struct Document<'a> {
     weight_map: Option<Pairs<'a>>,
     metadata: Metadata,
     /// Whether there was no memory for a key.
-    no_room: Option<NoRoom>,
+    lack: Option<NoMemory>,
 }
 
 impl Document<'_> {
     /// What there was no memory for.
-    fn no_room(&self) -> Option<NoRoom> {
-        let of_pairs = self.weight_map.as_ref().and_then(|pairs| pairs.no_room);
-        self.no_room.or(of_pairs).or(self.metadata.no_room)
+    fn lack(&self) -> Option<NoMemory> {
+        let of_pairs = self.weight_map.as_ref().and_then(|pairs| pairs.lack);
+        self.lack.or(of_pairs).or(self.metadata.lack)
     }
 }
 
@@ -243,7 +243,7 @@ impl<'a> Visitor<'a> for DocumentSeed<'a> {
         let mut document = Document::default();
         while let Some(Text(key)) = map.next_key()? {
             let key = key.unwrap_or_else(|none| {
-                document.no_room = Some(none);
+                document.lack = Some(none);
                 Cow::default()
             });
             match key.as_ref() {
@@ -279,7 +279,7 @@ struct Pairs<'a> {
     /// Of all faults, the one of the first tensor by name.
     fault: Option<(Box<str>, Fault)>,
     /// What there was no memory for; nothing is kept from then on.
-    no_room: Option<NoRoom>,
+    lack: Option<NoMemory>,
 }
 
 /// What can be wrong with the value of a pair.
@@ -301,7 +301,7 @@ impl<'a> Pairs<'a> {
             positions: HashMap::new(),
             last: None,
             fault: None,
-            no_room: None,
+            lack: None,
         }
     }
 
@@ -315,18 +315,18 @@ impl<'a> Pairs<'a> {
     }
 
     /// Adds a pair, unless there has been no memory for one before.
-    fn push(&mut self, name: Result<Cow<'a, str>, NoRoom>, value: Value<'a>) {
-        if self.no_room.is_none() {
-            self.no_room = name.and_then(|name| self.try_push(&name, value)).err();
+    fn push(&mut self, name: Result<Cow<'a, str>, NoMemory>, value: Value<'a>) {
+        if self.lack.is_none() {
+            self.lack = name.and_then(|name| self.try_push(&name, value)).err();
         }
     }
 
-    fn try_push(&mut self, name: &str, value: Value<'a>) -> Result<(), NoRoom> {
+    fn try_push(&mut self, name: &str, value: Value<'a>) -> Result<(), NoMemory> {
         let shard = match value {
             Value::Text(shard) => self.position(shard)?,
             Value::Number(_) => Err(Fault::Type("a number")),
             Value::Other(found) => Err(Fault::Type(found)),
-            Value::NoRoom(none) => return Err(none),
+            Value::NoMemory(none) => return Err(none),
         };
         match shard {
             Ok(shard) => {
@@ -335,7 +335,7 @@ impl<'a> Pairs<'a> {
             }
             Err(fault) => {
                 if self.fault.as_ref().is_none_or(|(first, _)| *name < **first) {
-                    self.fault = Some((room::boxed(name)?, fault));
+                    self.fault = Some((reserve::boxed(name)?, fault));
                 }
             }
         }
@@ -343,14 +343,14 @@ impl<'a> Pairs<'a> {
     }
 
     #[inline]
-    fn add_entry(&mut self, name: Range<usize>, shard: u32) -> Result<(), NoRoom> {
+    fn add_entry(&mut self, name: Range<usize>, shard: u32) -> Result<(), NoMemory> {
         let (name_start, name_end) = (saturated(name.start), saturated(name.end));
-        room::push(&mut self.entries, Entry { name_start, name_end, shard })
+        reserve::push(&mut self.entries, Entry { name_start, name_end, shard })
     }
 
     /// The position of a shard, which is a new one if this path was not met before, or what is wrong
     /// with its path.
-    fn position(&mut self, shard: Cow<'a, str>) -> Result<Result<u32, Fault>, NoRoom> {
+    fn position(&mut self, shard: Cow<'a, str>) -> Result<Result<u32, Fault>, NoMemory> {
         if let Some((last, position)) = &self.last {
             if *last == shard {
                 return Ok(Ok(*position));
@@ -373,7 +373,7 @@ impl<'a> Pairs<'a> {
     }
 
     /// The position of a path that was not met in this spelling; it is added if it is a new one.
-    fn add(&mut self, path: &str, spelling: &str) -> Result<u32, NoRoom> {
+    fn add(&mut self, path: &str, spelling: &str) -> Result<u32, NoMemory> {
         if let Some(position) = self.positions.get(path) {
             return Ok(*position);
         }
@@ -381,23 +381,23 @@ impl<'a> Pairs<'a> {
         if path != spelling {
             self.insert(Cow::Owned(path.to_owned()), position)?;
         }
-        room::push(&mut self.shards, room::boxed(path)?)?;
+        reserve::push(&mut self.shards, reserve::boxed(path)?)?;
         Ok(position)
     }
 
     /// Remembers a spelling.
-    fn insert(&mut self, spelling: Cow<'a, str>, position: u32) -> Result<(), NoRoom> {
+    fn insert(&mut self, spelling: Cow<'a, str>, position: u32) -> Result<(), NoMemory> {
         let asked = self.positions.try_reserve(1);
         // A map that is full is made twice as large.
         let more = self.positions.len().saturating_mul(2);
         let byte_len = more.saturating_mul(size_of::<(Cow<'a, str>, u32)>());
-        asked.map_err(|_| NoRoom(byte_len))?;
+        asked.map_err(|_| NoMemory(byte_len))?;
         self.positions.insert(spelling, position);
         Ok(())
     }
 
     /// The range of a name in the text. One that is not there, as it was escaped, is kept aside.
-    fn place(&mut self, name: &str) -> Result<Range<usize>, NoRoom> {
+    fn place(&mut self, name: &str) -> Result<Range<usize>, NoMemory> {
         let offset = name.as_ptr().addr().wrapping_sub(self.text.as_ptr().addr());
         let range = offset..offset.wrapping_add(name.len());
         let is_borrowed = |part: &&str| part.as_ptr() == name.as_ptr();
@@ -405,7 +405,7 @@ impl<'a> Pairs<'a> {
             return Ok(range);
         }
         let start = self.text.len().saturating_add(self.unescaped.len());
-        room::push_str(&mut self.unescaped, name)?;
+        reserve::push_str(&mut self.unescaped, name)?;
         Ok(start..start.saturating_add(name.len()))
     }
 }
@@ -442,7 +442,7 @@ impl<'a> Visitor<'a> for PairsSeed<'a> {
         let mut pairs = Pairs::new(self.text);
         while let Some((Text(name), value)) = map.next_entry()? {
             let is_metadata = name.as_ref().is_ok_and(|name| *name == "metadata");
-            let is_text = matches!(value, Value::Text(_) | Value::NoRoom(_));
+            let is_text = matches!(value, Value::Text(_) | Value::NoMemory(_));
             if self.is_bare && is_metadata && !is_text {
                 continue;
             }
@@ -453,13 +453,13 @@ impl<'a> Visitor<'a> for PairsSeed<'a> {
 }
 
 /// A JSON string, borrowed from the text unless it has escapes, for which there may be no memory.
-struct Text<'a>(Result<Cow<'a, str>, NoRoom>);
+struct Text<'a>(Result<Cow<'a, str>, NoMemory>);
 
 impl<'a> Deserialize<'a> for Text<'a> {
     fn deserialize<D: Deserializer<'a>>(deserializer: D) -> Result<Self, D::Error> {
         match deserializer.deserialize_str(ValueVisitor)? {
             Value::Text(text) => Ok(Self(Ok(text))),
-            Value::NoRoom(none) => Ok(Self(Err(none))),
+            Value::NoMemory(none) => Ok(Self(Err(none))),
             Value::Number(_) | Value::Other(_) => Err(D::Error::custom("expected a string")),
         }
     }
@@ -473,7 +473,7 @@ enum Value<'a> {
     /// What it is instead.
     Other(&'static str),
     /// A string with escapes for which there is no memory.
-    NoRoom(NoRoom),
+    NoMemory(NoMemory),
 }
 
 impl<'a> Deserialize<'a> for Value<'a> {
@@ -496,8 +496,8 @@ impl<'a> Visitor<'a> for ValueVisitor {
     }
 
     fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-        let copy = room::boxed(text).map(|copy| Cow::Owned(copy.into()));
-        Ok(copy.map_or_else(Value::NoRoom, Value::Text))
+        let copy = reserve::boxed(text).map(|copy| Cow::Owned(copy.into()));
+        Ok(copy.map_or_else(Value::NoMemory, Value::Text))
     }
 
     fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
@@ -536,23 +536,23 @@ mod tests {
     use std::borrow::Cow;
     use std::path::Path;
 
-    use tensorfile::room::NoRoom;
+    use tensorfile::reserve::NoMemory;
 
     use super::{Document, Metadata, Pairs, Value, bare_pairs, complete};
     use crate::Error;
 
-    const NONE: NoRoom = NoRoom(7);
+    const NONE: NoMemory = NoMemory(7);
 
     /// Pairs for the last of which there was no memory.
     fn broken_off(
-        name: Result<Cow<'static, str>, NoRoom>,
+        name: Result<Cow<'static, str>, NoMemory>,
         value: Value<'static>,
     ) -> Pairs<'static> {
         let mut pairs = Pairs::new("");
         pairs.push(Ok("a".into()), Value::Text("a.safetensors".into()));
         pairs.push(name, value);
         pairs.push(Ok("b".into()), Value::Other("null"));
-        assert!(pairs.entries.len() == 1 && pairs.fault.is_none() && pairs.no_room == Some(NONE));
+        assert!(pairs.entries.len() == 1 && pairs.fault.is_none() && pairs.lack == Some(NONE));
         pairs
     }
 
@@ -560,15 +560,15 @@ mod tests {
     fn a_lack_of_memory_is_the_error_whatever_else_could_be_said() {
         let text = Value::Text("b.safetensors".into());
         let of_name = Some(broken_off(Err(NONE), text));
-        let of_value = Some(broken_off(Ok("b".into()), Value::NoRoom(NONE)));
-        let metadata = Metadata { no_room: Some(NONE), ..Metadata::default() };
+        let of_value = Some(broken_off(Ok("b".into()), Value::NoMemory(NONE)));
+        let metadata = Metadata { lack: Some(NONE), ..Metadata::default() };
         for document in [
             Document { weight_map: of_name, ..Document::default() },
             Document { weight_map: of_value, ..Document::default() },
             Document { metadata, ..Document::default() },
-            Document { no_room: Some(NONE), ..Document::default() },
+            Document { lack: Some(NONE), ..Document::default() },
         ] {
-            match complete(Path::new("i"), document.no_room(), document).map(drop) {
+            match complete(Path::new("i"), document.lack(), document).map(drop) {
                 Err(Error::File(tensorfile::Error::OutOfMemory { path, byte_len: 7 })) => {
                     assert_eq!(path, Path::new("i"));
                 }

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use tensorfile::TensorInfo;
-use tensorfile::room::{self, NoRoom};
+use tensorfile::reserve::{self, NoMemory};
 
 use crate::Result;
 use crate::options::Unindexed;
@@ -27,22 +27,22 @@ pub(crate) struct Wanted<'m> {
 pub(crate) fn wanted<'m>(
     entries: impl Iterator<Item = (&'m str, usize)>,
     tensors_per_shard: &[usize],
-) -> Result<Vec<Vec<Wanted<'m>>>, NoRoom> {
-    let mut shards = room::list(tensors_per_shard.len())?;
+) -> Result<Vec<Vec<Wanted<'m>>>, NoMemory> {
+    let mut shards = reserve::list(tensors_per_shard.len())?;
     for len in tensors_per_shard {
-        shards.push(room::list(*len)?);
+        shards.push(reserve::list(*len)?);
     }
     for (position, (name, shard)) in (0..).zip(entries) {
-        room::push(&mut shards[shard], Wanted { position, name })?;
+        reserve::push(&mut shards[shard], Wanted { position, name })?;
     }
     Ok(shards)
 }
 
 /// The names of what is wanted of one shard.
-pub(crate) fn names(wanted: &[Wanted<'_>]) -> Result<Vec<String>, NoRoom> {
-    let mut names = room::list(wanted.len())?;
+pub(crate) fn names(wanted: &[Wanted<'_>]) -> Result<Vec<String>, NoMemory> {
+    let mut names = reserve::list(wanted.len())?;
     for wanted in wanted {
-        names.push(room::boxed(wanted.name)?.into());
+        names.push(reserve::boxed(wanted.name)?.into());
     }
     Ok(names)
 }
@@ -59,20 +59,20 @@ pub(crate) struct Fit<'m> {
 }
 
 /// Compares the tensors of a shard with what is wanted of it; both are by name.
-pub(crate) fn fit<'m>(tensors: &[TensorInfo], wanted: &[Wanted<'m>]) -> Result<Fit<'m>, NoRoom> {
-    let mut fit = Fit { found: room::list(wanted.len().min(tensors.len()))?, ..Fit::default() };
+pub(crate) fn fit<'m>(tensors: &[TensorInfo], wanted: &[Wanted<'m>]) -> Result<Fit<'m>, NoMemory> {
+    let mut fit = Fit { found: reserve::list(wanted.len().min(tensors.len()))?, ..Fit::default() };
     let mut tensors = (0..).zip(tensors).peekable();
     for wanted in wanted {
         while let Some((stray, _)) = tensors.next_if(|(_, next)| next.name() < wanted.name) {
-            room::push(&mut fit.strays, stray)?;
+            reserve::push(&mut fit.strays, stray)?;
         }
         match tensors.next_if(|(_, next)| next.name() == wanted.name) {
-            Some((tensor, _)) => room::push(&mut fit.found, (wanted.position, tensor))?,
-            None => room::push(&mut fit.absent, wanted.name)?,
+            Some((tensor, _)) => reserve::push(&mut fit.found, (wanted.position, tensor))?,
+            None => reserve::push(&mut fit.absent, wanted.name)?,
         }
     }
     for (stray, _) in tensors {
-        room::push(&mut fit.strays, stray)?;
+        reserve::push(&mut fit.strays, stray)?;
     }
     Ok(fit)
 }
@@ -113,14 +113,14 @@ pub(crate) fn with_map<'m>(
     fits: Vec<Fit<'m>>,
     names: impl ExactSizeIterator<Item = &'m str>,
     unindexed: Unindexed,
-) -> Result<Joined<'m>, NoRoom> {
+) -> Result<Joined<'m>, NoMemory> {
     let mut joined = Joined::default();
     let num_found = fits.iter().map(|fit| fit.found.len()).sum();
     let num_absent = fits.iter().map(|fit| fit.absent.len()).sum();
     let num_strays = fits.iter().map(|fit| fit.strays.len()).sum();
-    let mut order = room::collect((0..names.len()).map(|_| None))?;
-    let mut strays = room::list(num_strays)?;
-    joined.absent = room::list(num_absent)?;
+    let mut order = reserve::collect((0..names.len()).map(|_| None))?;
+    let mut strays = reserve::list(num_strays)?;
+    joined.absent = reserve::list(num_absent)?;
     for (shard, fit) in (0..).zip(fits) {
         for (position, tensor) in fit.found {
             order[position as usize] = Some(Slot { shard, tensor });
@@ -129,7 +129,7 @@ pub(crate) fn with_map<'m>(
         let absent = |name| Absent { name, shard, found_in: None };
         joined.absent.extend(fit.absent.into_iter().map(absent));
     }
-    joined.order = room::list(num_found)?;
+    joined.order = reserve::list(num_found)?;
     joined.order.extend(order.into_iter().flatten());
     // In place, as no two are equal: the map has each name once.
     joined.absent.sort_unstable_by_key(|absent| absent.name);
@@ -141,9 +141,9 @@ pub(crate) fn with_map<'m>(
 pub(crate) fn without_map(
     shards: &impl Tensors,
     lens: impl Iterator<Item = usize> + Clone,
-) -> Result<Joined<'static>, NoRoom> {
+) -> Result<Joined<'static>, NoMemory> {
     let mut joined = Joined::default();
-    let mut slots = room::list(lens.clone().sum())?;
+    let mut slots = reserve::list(lens.clone().sum())?;
     for (shard, len) in (0..).zip(lens) {
         slots.extend((0..).take(len).map(|tensor| Slot { shard, tensor }));
     }
@@ -160,8 +160,8 @@ impl<'m> Joined<'m> {
         mut strays: Vec<Slot>,
         names: impl Iterator<Item = &'m str>,
         unindexed: Unindexed,
-    ) -> Result<(), NoRoom> {
-        room::check::<Slot>(strays.len())?;
+    ) -> Result<(), NoMemory> {
+        reserve::check::<Slot>(strays.len())?;
         strays.sort_by(|a, b| by_name_and_shard(shards, *a, *b));
         let mut names = names.peekable();
         let mut absent = self.absent.iter_mut().peekable();
@@ -171,16 +171,16 @@ impl<'m> Joined<'m> {
             while names.next_if(|name| *name < stray_name).is_some() {}
             while absent.next_if(|absent| absent.name < stray_name).is_some() {}
             if names.peek() != Some(&stray_name) {
-                room::push(&mut unmapped, stray)?;
+                reserve::push(&mut unmapped, stray)?;
                 continue;
             }
             if let Some(absent) = absent.peek_mut().filter(|absent| absent.name == stray_name) {
                 absent.found_in.get_or_insert(stray.shard);
             }
-            room::push(&mut self.stale, stray)?;
+            reserve::push(&mut self.stale, stray)?;
         }
         if unindexed == Unindexed::Include && !unmapped.is_empty() {
-            self.unindexed = room::collect(unmapped.iter().copied())?;
+            self.unindexed = reserve::collect(unmapped.iter().copied())?;
             return self.add_unmapped(shards, unmapped);
         }
         self.unindexed = unmapped;
@@ -188,16 +188,16 @@ impl<'m> Joined<'m> {
     }
 
     /// Takes tensors that no map decides on: more than one copy is a duplicate.
-    fn add_unmapped(&mut self, shards: &impl Tensors, slots: Vec<Slot>) -> Result<(), NoRoom> {
+    fn add_unmapped(&mut self, shards: &impl Tensors, slots: Vec<Slot>) -> Result<(), NoMemory> {
         if self.order.is_empty() {
             self.order = slots;
         } else {
-            let mut both = room::list(self.order.len().saturating_add(slots.len()))?;
+            let mut both = reserve::list(self.order.len().saturating_add(slots.len()))?;
             both.extend(self.order.iter().chain(&slots));
             self.order = both;
         }
         // Stable, and fast on the runs that the shards are.
-        room::check::<Slot>(self.order.len())?;
+        reserve::check::<Slot>(self.order.len())?;
         self.order.sort_by(|a, b| by_name_and_shard(shards, *a, *b));
         let duplicates = &mut self.duplicates;
         let (mut copies, mut added) = (0, Ok(()));
@@ -205,7 +205,7 @@ impl<'m> Joined<'m> {
             let is_copy = shards.name(*copy) == shards.name(*first);
             copies = if is_copy { copies + 1 } else { 0 };
             if copies == 1 && added.is_ok() {
-                added = room::push(duplicates, (*first, *copy));
+                added = reserve::push(duplicates, (*first, *copy));
             }
             is_copy
         });

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use tensorfile::room::{self, NoRoom};
+use tensorfile::reserve::{self, NoMemory};
 
 use crate::index_text::{self, Entry};
 use crate::{Error, Result, natural};
@@ -39,14 +39,14 @@ impl WeightMap {
         let total_size = parsed.metadata.total_size.map(DeclaredSize);
         let metadata = parsed.metadata.strings;
         let (mut entries, is_bare) = (parsed.entries, parsed.is_bare);
-        let no_memory = |none: NoRoom| index_text::no_memory(path, none);
-        room::push_str(&mut text, &parsed.unescaped).map_err(no_memory)?;
+        let no_memory = |none: NoMemory| index_text::no_memory(path, none);
+        reserve::push_str(&mut text, &parsed.unescaped).map_err(no_memory)?;
         let shards = sort_shards(parsed.shards, &mut entries).map_err(no_memory)?;
 
         let name = |entry: &Entry| text.as_bytes().get(entry.name()).unwrap_or_default();
         if !parsed.is_ascending {
             // Stable, as it is fast on the runs that indexes are.
-            room::check::<Entry>(entries.len()).map_err(no_memory)?;
+            reserve::check::<Entry>(entries.len()).map_err(no_memory)?;
             entries.sort_by(|a, b| name(a).cmp(name(b)));
             let mut pairs = entries.iter().zip(entries.iter().skip(1));
             if let Some((twice, _)) = pairs.find(|(a, b)| name(a) == name(b)) {
@@ -73,8 +73,8 @@ impl WeightMap {
     }
 
     /// The number of tensors of each of the [`Self::shards`].
-    pub(crate) fn tensors_per_shard(&self) -> Result<Vec<usize>, NoRoom> {
-        let mut counts = room::collect(self.shards.iter().map(|_| 0_usize))?;
+    pub(crate) fn tensors_per_shard(&self) -> Result<Vec<usize>, NoMemory> {
+        let mut counts = reserve::collect(self.shards.iter().map(|_| 0_usize))?;
         for entry in &self.entries {
             if let Some(count) = counts.get_mut(entry.shard as usize) {
                 *count = count.saturating_add(1);
@@ -105,14 +105,14 @@ impl WeightMap {
 }
 
 /// Sorts the shards and lets the entries follow.
-fn sort_shards(shards: Vec<Box<str>>, entries: &mut [Entry]) -> Result<Vec<Box<str>>, NoRoom> {
+fn sort_shards(shards: Vec<Box<str>>, entries: &mut [Entry]) -> Result<Vec<Box<str>>, NoMemory> {
     if shards.is_sorted_by(|a, b| natural::compare(a, b).is_le()) {
         return Ok(shards);
     }
-    let mut order = room::collect(shards.into_iter().enumerate())?;
+    let mut order = reserve::collect(shards.into_iter().enumerate())?;
     // In place, as no two are equal: the order is total, and each path is there once.
     order.sort_unstable_by(|(_, a), (_, b)| natural::compare(a, b));
-    let mut position = room::collect(order.iter().map(|_| 0_u32))?;
+    let mut position = reserve::collect(order.iter().map(|_| 0_u32))?;
     for (new, (old, _)) in (0..).zip(&order) {
         if let Some(slot) = position.get_mut(*old) {
             *slot = new;
@@ -121,7 +121,7 @@ fn sort_shards(shards: Vec<Box<str>>, entries: &mut [Entry]) -> Result<Vec<Box<s
     for entry in entries {
         entry.shard = position.get(entry.shard as usize).copied().unwrap_or(entry.shard);
     }
-    room::collect(order.into_iter().map(|(_, shard)| shard))
+    reserve::collect(order.into_iter().map(|(_, shard)| shard))
 }
 
 /// What an index says that all tensors weigh, as it says it: integer, float or string.

@@ -17,7 +17,7 @@ pub use tensor_info::TensorInfo;
 use crate::format::{
     LONGEST_HEADER_BYTES, MAX_HEADER_BYTES, MAX_NAME_BYTES, MAX_RANK, MAX_TENSORS, PREFIX_LEN,
 };
-use crate::{Error, Result, lookalike, room};
+use crate::{Error, Result, lookalike, reserve};
 
 /// Length from which on a header may hold so much that memory is asked for before it is parsed.
 const LONG: usize = 1 << 20;
@@ -171,7 +171,7 @@ impl Header {
         })?;
         if text.len() >= LONG {
             let needed = text.len().saturating_mul(MOST_PER_BYTE);
-            room::check::<u8>(needed).map_err(|none| json::no_memory(path, none))?;
+            reserve::check::<u8>(needed).map_err(|none| json::no_memory(path, none))?;
         }
         let json::Declared { mut tensors, metadata } = match plain::parse(text, options) {
             Some(declared) => declared,

@@ -56,7 +56,7 @@ mod float_cast;
 mod gather;
 mod mapping;
 #[doc(hidden)] // Of no use outside: it is here for `modeldir`, which reads hostile text too.
-pub mod room;
+pub mod reserve;
 mod selection;
 mod tensor;
 mod to_f32;

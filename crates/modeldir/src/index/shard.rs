@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
-use tensorfile::room::{self, NoRoom};
+use tensorfile::reserve::{self, NoMemory};
 use tensorfile::{Identity, Metadata, TensorFile, TensorInfo};
 
 use crate::join::{self, Fit, Wanted};
@@ -91,7 +91,7 @@ pub(super) fn open_all<'m>(
     wanted: &[Vec<Wanted<'m>>],
     options: &OpenOptions,
 ) -> Result<Vec<Opened<'m>>> {
-    let no_memory = |path: PathBuf, NoRoom(byte_len): NoRoom| -> tensorfile::Error {
+    let no_memory = |path: PathBuf, NoMemory(byte_len): NoMemory| -> tensorfile::Error {
         tensorfile::Error::OutOfMemory { path, byte_len }
     };
     let open = |(i, path): (usize, &PathBuf)| {
@@ -100,7 +100,7 @@ pub(super) fn open_all<'m>(
         Ok((shard, fit.map_err(|none| no_memory(root.join(path), none))?))
     };
     // The list that is collected below.
-    let asked = room::check::<Opened<'_>>(paths.len());
+    let asked = reserve::check::<Opened<'_>>(paths.len());
     asked.map_err(|none| no_memory(root.to_owned(), none))?;
     let threads = threads::count(options.threads, paths.len()).min(MAX_OPEN_FILES);
     threads::in_pool(root, threads, |pool| {

@@ -27,7 +27,7 @@ pub(super) fn parse(text: &str) -> Option<Document<'_>> {
     }
     let is_whole = weight_map.is_some() && cursor.rest.is_empty();
     let metadata = metadata.unwrap_or_default();
-    is_whole.then_some(Document { weight_map, metadata, no_room: None })
+    is_whole.then_some(Document { weight_map, metadata, lack: None })
 }
 
 /// A text and what of it is not yet read. Every method gives up with `None` where the form is

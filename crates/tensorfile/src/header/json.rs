@@ -18,7 +18,7 @@ use self::metadata::MetadataVisitor;
 use super::{HeaderOptions, Metadata, TensorInfo};
 use crate::format::METADATA_KEY;
 use crate::quote::shortened;
-use crate::room::{self, NoRoom};
+use crate::reserve::{self, NoMemory};
 use crate::{Error, Result};
 
 /// Bytes that a tensor's entry usually takes, or fewer.
@@ -35,9 +35,9 @@ pub(super) struct Declared {
 
 impl Declared {
     /// Nothing yet, with room for as many tensors as a text of this length usually declares.
-    pub(super) fn for_text(text: &str) -> Result<Self, NoRoom> {
+    pub(super) fn for_text(text: &str) -> Result<Self, NoMemory> {
         // The text is in memory, so this is bounded by what the file really holds.
-        Ok(Self { tensors: room::list(text.len() / USUAL_ENTRY_LEN)?, metadata: None })
+        Ok(Self { tensors: reserve::list(text.len() / USUAL_ENTRY_LEN)?, metadata: None })
     }
 }
 
@@ -53,7 +53,7 @@ pub(super) fn parse(path: &Path, text: &str, options: &HeaderOptions) -> Result<
 }
 
 /// The error for memory that could not be had.
-pub(super) fn no_memory(path: &Path, NoRoom(byte_len): NoRoom) -> Error {
+pub(super) fn no_memory(path: &Path, NoMemory(byte_len): NoMemory) -> Error {
     Error::OutOfMemory { path: path.to_path_buf(), byte_len }
 }
 
@@ -71,7 +71,7 @@ enum FaultKind {
     TooManyTensors { found: usize },
     NameTooLong { name: Box<str>, byte_len: usize },
     TooManyDimensions { found: usize },
-    NoRoom(NoRoom),
+    NoMemory(NoMemory),
 }
 
 impl Fault {
@@ -95,7 +95,9 @@ impl Fault {
             (Some(FaultKind::UnknownDtype(dtype)), Some(tensor)) => {
                 Error::UnknownDtype { path, tensor, dtype }
             }
-            (Some(FaultKind::NoRoom(NoRoom(byte_len))), _) => Error::OutOfMemory { path, byte_len },
+            (Some(FaultKind::NoMemory(NoMemory(byte_len))), _) => {
+                Error::OutOfMemory { path, byte_len }
+            }
             (Some(FaultKind::TooManyTensors { found }), _) => {
                 Error::TooManyTensors { path, found, max: limits.max_tensors }
             }
@@ -156,8 +158,8 @@ impl<'de> Visitor<'de> for HeaderVisitor<'_> {
                 Key::Tensor(name) => match map.next_value_seed(Any(EntryVisitor(fault, options))) {
                     Ok(Entry { dtype, shape, offsets }) => {
                         let tensor = TensorInfo::new(name, dtype, shape, offsets);
-                        room::push(&mut declared.tensors, tensor)
-                            .map_err(|none| fault.stop(FaultKind::NoRoom(none)))?;
+                        reserve::push(&mut declared.tensors, tensor)
+                            .map_err(|none| fault.stop(FaultKind::NoMemory(none)))?;
                     }
                     Err(error) => {
                         fault.tensor = Some(name);
@@ -210,7 +212,8 @@ impl Visitor<'_> for KeyVisitor<'_> {
             let (name, byte_len) = (shortened(key), key.len());
             return Err(self.fault.stop(FaultKind::NameTooLong { name, byte_len }));
         }
-        let name = room::boxed(key).map_err(|none| self.fault.stop(FaultKind::NoRoom(none)))?;
+        let name =
+            reserve::boxed(key).map_err(|none| self.fault.stop(FaultKind::NoMemory(none)))?;
         Ok(Key::Tensor(name))
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::TensorInfo;
 use super::json::no_memory;
-use crate::room::{self, NoRoom};
+use crate::reserve::{self, NoMemory};
 use crate::{Error, Result, shape};
 
 /// Sorts tensors by name and returns where the last of them ends, as a data offset.
@@ -15,17 +15,17 @@ pub(super) fn check(path: &Path, tensors: &mut [TensorInfo]) -> Result<u64> {
     // Writers list tensors in order of offsets, and then nothing has to be sorted for the cover.
     // What else is wrong is not kept: an error may hold a shape as long as the header.
     let as_listed = check_cover(path, tensors.iter()).ok();
-    let room = |asked: Result<(), NoRoom>| asked.map_err(|none| no_memory(path, none));
+    let asked_for = |asked: Result<(), NoMemory>| asked.map_err(|none| no_memory(path, none));
     // Stable, as it is fast on the runs that headers are.
-    room(room::check::<TensorInfo>(tensors.len()))?;
+    asked_for(reserve::check::<TensorInfo>(tensors.len()))?;
     tensors.sort_by(|a, b| a.name().cmp(b.name()));
     check_names(path, tensors)?;
     if let Some(covered) = as_listed {
         return Ok(covered);
     }
-    let order = room::collect(tensors.iter());
+    let order = reserve::collect(tensors.iter());
     let mut order = order.map_err(|none| no_memory(path, none))?;
-    room(room::check::<&TensorInfo>(order.len()))?;
+    asked_for(reserve::check::<&TensorInfo>(order.len()))?;
     order.sort_by_key(|tensor| tensor.range());
     check_cover(path, order.into_iter())
 }

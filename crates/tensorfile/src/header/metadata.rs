@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 
-use crate::room::{self, NoRoom};
+use crate::reserve::{self, NoMemory};
 
 /// What a writer wrote under `__metadata__`: texts by key.
 ///
@@ -111,15 +111,15 @@ impl MetadataBuilder {
     /// # Errors
     ///
     /// If there is no memory for them.
-    pub fn push(&mut self, key: &str, value: &str) -> Result<(), NoRoom> {
+    pub fn push(&mut self, key: &str, value: &str) -> Result<(), NoMemory> {
         let start = self.text.len();
-        room::push_str(&mut self.text, key)?;
+        reserve::push_str(&mut self.text, key)?;
         let middle = self.text.len();
-        room::push_str(&mut self.text, value)?;
+        reserve::push_str(&mut self.text, value)?;
         // No text that is read is longer than can be counted so.
         let place = |place: usize| u32::try_from(place).unwrap_or(u32::MAX);
         let (start, middle, end) = (place(start), place(middle), place(self.text.len()));
-        room::push(&mut self.entries, Entry { start, middle, end })
+        reserve::push(&mut self.entries, Entry { start, middle, end })
     }
 
     /// The metadata in which of equal keys the last one counts.

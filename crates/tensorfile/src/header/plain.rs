@@ -14,7 +14,7 @@ use super::metadata::{Metadata, MetadataBuilder};
 use super::tensor_info::{Dims, DimsBuilder};
 use super::{HeaderOptions, TensorInfo};
 use crate::format::METADATA_KEY;
-use crate::{Dtype, room};
+use crate::{Dtype, reserve};
 
 /// What a header of the plain form declares, or `None` if it has another form, is beyond a limit, or
 /// takes memory that is not there.
@@ -29,7 +29,7 @@ pub(super) fn parse(text: &str, options: &HeaderOptions) -> Option<Declared> {
     }
     while more {
         (declared.tensors.len() < options.max_tensors).then_some(())?;
-        room::push(&mut declared.tensors, cursor.tensor()?).ok()?;
+        reserve::push(&mut declared.tensors, cursor.tensor()?).ok()?;
         more = cursor.another()?;
     }
     let mut after = cursor.rest.bytes();
@@ -98,7 +98,7 @@ impl<'a> Cursor<'a> {
             };
             more = unseen.then(|| self.another())??;
         }
-        Some(TensorInfo::new(room::boxed(name).ok()?, dtype?, shape?, offsets?))
+        Some(TensorInfo::new(reserve::boxed(name).ok()?, dtype?, shape?, offsets?))
     }
 
     fn shape(&mut self) -> Option<Dims> {

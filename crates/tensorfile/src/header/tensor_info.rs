@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use crate::room::{self, NoRoom};
+use crate::reserve::{self, NoMemory};
 use crate::{Dtype, shape};
 
 /// One tensor as its header declares it: name, dtype, shape, and where in the file its bytes are.
@@ -123,16 +123,16 @@ impl DimsBuilder {
         self.spilled.len().max(usize::from(self.rank))
     }
 
-    pub(super) fn push(&mut self, dim: usize) -> Result<(), NoRoom> {
+    pub(super) fn push(&mut self, dim: usize) -> Result<(), NoMemory> {
         if let Some(slot) = self.dims.get_mut(usize::from(self.rank)) {
             *slot = dim;
             self.rank = self.rank.saturating_add(1);
             return Ok(());
         }
         if self.spilled.is_empty() {
-            self.dims.into_iter().try_for_each(|dim| room::push(&mut self.spilled, dim))?;
+            self.dims.into_iter().try_for_each(|dim| reserve::push(&mut self.spilled, dim))?;
         }
-        room::push(&mut self.spilled, dim)
+        reserve::push(&mut self.spilled, dim)
     }
 
     pub(super) fn finish(self) -> Dims {

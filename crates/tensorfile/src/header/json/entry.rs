@@ -127,7 +127,7 @@ impl<'de> Visitor<'de> for ShapeVisitor<'_> {
         while let Some(dim) = seq.next_element_seed(Any(IntegerVisitor("a dimension")))? {
             let dim = usize::try_from(dim).map_err(A::Error::custom)?;
             if dims.len() < self.1 {
-                dims.push(dim).map_err(|none| self.0.stop(FaultKind::NoRoom(none)))?;
+                dims.push(dim).map_err(|none| self.0.stop(FaultKind::NoMemory(none)))?;
             } else {
                 beyond = beyond.saturating_add(1);
             }

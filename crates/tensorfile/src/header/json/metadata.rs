@@ -9,7 +9,7 @@ use super::{Any, Fault, FaultKind};
 use crate::Result;
 use crate::header::metadata::{Metadata, MetadataBuilder, Twice};
 use crate::quote::shortened;
-use crate::room::{self, NoRoom};
+use crate::reserve::{self, NoMemory};
 
 /// Visits the metadata; `null` is the same as none.
 pub(super) struct MetadataVisitor<'a>(pub(super) &'a mut Fault);
@@ -30,17 +30,17 @@ impl<'de> Visitor<'de> for MetadataVisitor<'_> {
         while let Some(key) = map.next_key_seed(Any(TextVisitor))? {
             let key = match key {
                 Text::Is(key) => key,
-                Text::NoRoom(none) => return Err(self.0.stop(FaultKind::NoRoom(none))),
+                Text::NoMemory(none) => return Err(self.0.stop(FaultKind::NoMemory(none))),
                 Text::IsNot(_) => Cow::default(),
             };
             let added = match map.next_value_seed(Any(TextVisitor))? {
                 Text::Is(text) => metadata.push(&key, &text),
-                Text::NoRoom(none) => Err(none),
+                Text::NoMemory(none) => Err(none),
                 Text::IsNot(found) => {
                     return Err(self.0.stop(FaultKind::NotAString { key: shortened(&key), found }));
                 }
             };
-            added.map_err(|none| self.0.stop(FaultKind::NoRoom(none)))?;
+            added.map_err(|none| self.0.stop(FaultKind::NoMemory(none)))?;
         }
         let twice = |Twice(key)| self.0.stop(FaultKind::DuplicateKey(key));
         metadata.finish().map(Some).map_err(twice)
@@ -56,7 +56,7 @@ enum Text<'de> {
     /// It is something else, which this says.
     IsNot(Box<str>),
     /// There is no memory for it.
-    NoRoom(NoRoom),
+    NoMemory(NoMemory),
 }
 
 fn other<'de, E>(found: Unexpected<'_>) -> Result<Text<'de>, E> {
@@ -75,7 +75,8 @@ impl<'de> Visitor<'de> for TextVisitor {
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(room::boxed(text).map_or_else(Text::NoRoom, |text| Text::Is(Cow::Owned(text.into()))))
+        Ok(reserve::boxed(text)
+            .map_or_else(Text::NoMemory, |text| Text::Is(Cow::Owned(text.into()))))
     }
 
     fn visit_bool<E: de::Error>(self, value: bool) -> Result<Self::Value, E> {

@@ -8,7 +8,7 @@ const MANY: usize = 1 << 10;
 /// The bytes that could not be had.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NoRoom(
+pub struct NoMemory(
     /// How many they were.
     pub usize,
 );
@@ -19,7 +19,7 @@ pub struct NoRoom(
 ///
 /// If there is no memory for more.
 #[inline]
-pub fn push<T>(list: &mut Vec<T>, item: T) -> Result<(), NoRoom> {
+pub fn push<T>(list: &mut Vec<T>, item: T) -> Result<(), NoMemory> {
     if list.len() == list.capacity() {
         grow(list)?;
     }
@@ -29,11 +29,11 @@ pub fn push<T>(list: &mut Vec<T>, item: T) -> Result<(), NoRoom> {
 
 /// Makes room in a list that is full.
 #[cold]
-fn grow<T>(list: &mut Vec<T>) -> Result<(), NoRoom> {
+fn grow<T>(list: &mut Vec<T>) -> Result<(), NoMemory> {
     let len = list.len();
     let more = if len < MANY { len.max(4) } else { len / 8 };
     list.try_reserve_exact(more)
-        .map_err(|_| NoRoom(len.saturating_add(more).saturating_mul(size_of::<T>())))
+        .map_err(|_| NoMemory(len.saturating_add(more).saturating_mul(size_of::<T>())))
 }
 
 /// Adds to a text.
@@ -41,11 +41,11 @@ fn grow<T>(list: &mut Vec<T>) -> Result<(), NoRoom> {
 /// # Errors
 ///
 /// If there is no memory for more.
-pub fn push_str(text: &mut String, more: &str) -> Result<(), NoRoom> {
+pub fn push_str(text: &mut String, more: &str) -> Result<(), NoMemory> {
     let (len, free) = (text.len(), text.capacity().saturating_sub(text.len()));
     if free < more.len() {
         let room = more.len().max(if len < MANY { len } else { len / 8 });
-        text.try_reserve_exact(room).map_err(|_| NoRoom(len.saturating_add(room)))?;
+        text.try_reserve_exact(room).map_err(|_| NoMemory(len.saturating_add(room)))?;
     }
     text.push_str(more);
     Ok(())
@@ -57,9 +57,9 @@ pub fn push_str(text: &mut String, more: &str) -> Result<(), NoRoom> {
 ///
 /// If there is no memory for it.
 #[inline]
-pub fn boxed(text: &str) -> Result<Box<str>, NoRoom> {
+pub fn boxed(text: &str) -> Result<Box<str>, NoMemory> {
     let mut copy = String::new();
-    copy.try_reserve_exact(text.len()).map_err(|_| NoRoom(text.len()))?;
+    copy.try_reserve_exact(text.len()).map_err(|_| NoMemory(text.len()))?;
     copy.push_str(text);
     Ok(copy.into_boxed_str())
 }
@@ -69,10 +69,10 @@ pub fn boxed(text: &str) -> Result<Box<str>, NoRoom> {
 /// # Errors
 ///
 /// If there is no memory for them.
-pub fn list<T>(len: usize) -> Result<Vec<T>, NoRoom> {
+pub fn list<T>(len: usize) -> Result<Vec<T>, NoMemory> {
     let mut list = Vec::new();
     let asked = list.try_reserve_exact(len);
-    asked.map_err(|_| NoRoom(len.saturating_mul(size_of::<T>())))?;
+    asked.map_err(|_| NoMemory(len.saturating_mul(size_of::<T>())))?;
     Ok(list)
 }
 
@@ -81,7 +81,7 @@ pub fn list<T>(len: usize) -> Result<Vec<T>, NoRoom> {
 /// # Errors
 ///
 /// If there is no memory for them.
-pub fn collect<T>(items: impl ExactSizeIterator<Item = T>) -> Result<Vec<T>, NoRoom> {
+pub fn collect<T>(items: impl ExactSizeIterator<Item = T>) -> Result<Vec<T>, NoMemory> {
     let mut list = list(items.len())?;
     list.extend(items);
     Ok(list)
@@ -95,13 +95,13 @@ pub fn collect<T>(items: impl ExactSizeIterator<Item = T>) -> Result<Vec<T>, NoR
 /// # Errors
 ///
 /// If they cannot be had.
-pub fn check<T>(len: usize) -> Result<(), NoRoom> {
+pub fn check<T>(len: usize) -> Result<(), NoMemory> {
     list::<T>(len).map(drop)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{NoRoom, boxed, check, collect, list, push, push_str};
+    use super::{NoMemory, boxed, check, collect, list, push, push_str};
 
     #[test]
     fn long_lists_and_texts_have_little_more_room_than_they_need() {
@@ -120,8 +120,8 @@ mod tests {
     #[test]
     fn what_cannot_be_had_is_an_error_with_its_size() {
         let len = usize::MAX / 16;
-        assert_eq!(check::<u64>(len), Err(NoRoom(len * 8)));
-        assert_eq!(list::<u64>(len), Err(NoRoom(len * 8)));
-        assert_eq!(collect((0..len).map(|i| i as u64)), Err(NoRoom(len * 8)));
+        assert_eq!(check::<u64>(len), Err(NoMemory(len * 8)));
+        assert_eq!(list::<u64>(len), Err(NoMemory(len * 8)));
+        assert_eq!(collect((0..len).map(|i| i as u64)), Err(NoMemory(len * 8)));
     }
 }
