@@ -89,8 +89,9 @@ pub fn collect<T>(items: impl ExactSizeIterator<Item = T>) -> Result<Vec<T>, NoM
 
 /// Fails if this many items, which something is about to ask for, cannot be had now.
 ///
-/// For what the standard library allocates without asking: the scratch of a stable sort, which is as
-/// long as the list that it sorts. Another thread may take the memory in between.
+/// For what is allocated without asking, as the scratch of a stable sort is, which is as long as the
+/// list that it sorts; and for many small pieces, which would leave no memory for an error. Another
+/// thread may take the memory in between.
 ///
 /// # Errors
 ///
