@@ -10,7 +10,7 @@ use tensorfile::{FloatCast, Lookalike, PathText, Quoted};
 pub use fault::{Fault, MissingCause};
 
 use self::fault::Faults;
-use self::shown::{Found, Inside, Lengths, Names, RaisedBy};
+use self::shown::{Found, Lengths, Names, RaisedBy};
 use crate::launch::Launcher;
 use crate::load::MemoryLimit;
 use crate::partition::Misfit;
@@ -52,8 +52,8 @@ pub enum Error {
     #[error(
         "{}: no safetensors weights in this directory{}{}",
         PathText(path),
-        Found(found),
-        Inside(folders)
+        Found("found, and not read by this library", found),
+        Found("folders in it that have some", folders)
     )]
     NoWeights { path: PathBuf, found: Vec<PathBuf>, folders: Vec<PathBuf> },
     /// The path is a file whose name is that of weights in a format that is not read.

@@ -47,26 +47,14 @@ impl fmt::Display for RaisedBy {
     }
 }
 
-/// Displays what was found in place of weights.
-pub(super) struct Found<'a>(pub(super) &'a [PathBuf]);
+/// Displays paths that were found after what they are, and nothing if there are none.
+pub(super) struct Found<'a>(pub(super) &'static str, pub(super) &'a [PathBuf]);
 
 impl fmt::Display for Found<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() {
-            return Ok(());
+        match self.1 {
+            [] => Ok(()),
+            paths => write!(f, "; {}: {}", self.0, Names(paths)),
         }
-        write!(f, "; found, and not read by this library: {}", Names(self.0))
-    }
-}
-
-/// Displays the folders that hold what was looked for.
-pub(super) struct Inside<'a>(pub(super) &'a [PathBuf]);
-
-impl fmt::Display for Inside<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() {
-            return Ok(());
-        }
-        write!(f, "; folders in it that have some: {}", Names(self.0))
     }
 }
