@@ -65,7 +65,7 @@ fn build_examples(profile: &Path) {
     let name = profile.file_name().and_then(OsStr::to_str).unwrap();
     let name = if name == "debug" { "dev" } else { name };
     let status = Command::new(cargo)
-        .args(["build", "--package", "modeldir-examples", "--examples", "--profile", name])
+        .args(["build", "--package", "modeldir-cli", "--examples", "--profile", name])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .status();
     assert!(status.unwrap().success(), "the examples do not build");
