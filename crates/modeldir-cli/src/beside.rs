@@ -3,12 +3,13 @@
 use modeldir::ModelDir;
 use tensorfile::PathText;
 
-use crate::{Align, Table, shown};
+use crate::table::{Align, Table};
+use crate::text::shown;
 
 /// Returns the essentials of the configuration, and which file plays which role of the tokenizer.
 ///
 /// A broken file is told of in its row, and spoils nothing else.
-pub fn beside_the_weights(model: &ModelDir) -> Table<2> {
+pub(crate) fn beside_the_weights(model: &ModelDir) -> Table<2> {
     let mut table = Table::new([("beside the weights", Align::Left), ("", Align::Left)]);
     let mut row = |key: &str, value: String| table.row([key.to_owned(), value]);
     match model.config() {

@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tensorfile::{Dtype, Tensor};
 
-use crate::shown;
+use crate::text::shown;
 
 /// The SHA-256 of a tensor's bytes, and how to read them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TensorDigest {
+pub(crate) struct TensorDigest {
     /// The name of the tensor.
-    pub name: String,
+    pub(crate) name: String,
     dtype: Dtype,
     shape: Vec<usize>,
     sha256: String,
@@ -28,7 +28,7 @@ impl TensorDigest {
     }
 
     /// All but the name, as JSON.
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         json!({ "dtype": self.dtype.name(), "shape": self.shape, "sha256": self.sha256 })
     }
 }
@@ -42,7 +42,7 @@ impl fmt::Display for TensorDigest {
 }
 
 /// Returns the digests of a store's tensors, by name. `done` hears of the bytes of each.
-pub fn digests(store: &TensorStore, done: impl Fn(u64) + Sync) -> Vec<TensorDigest> {
+pub(crate) fn digests(store: &TensorStore, done: impl Fn(u64) + Sync) -> Vec<TensorDigest> {
     let tensors: Vec<(&str, &Tensor)> = store.iter().collect();
     let digest = |&(name, tensor): &(&str, &Tensor)| {
         let digest = TensorDigest::new(name, tensor);
@@ -53,7 +53,7 @@ pub fn digests(store: &TensorStore, done: impl Fn(u64) + Sync) -> Vec<TensorDige
 }
 
 /// Returns the SHA-256 of the lines of these digests.
-pub fn digest_of(digests: &[TensorDigest]) -> String {
+pub(crate) fn digest_of(digests: &[TensorDigest]) -> String {
     let mut hash = Sha256::new();
     for digest in digests {
         hash.update(format!("{digest}\n"));

@@ -11,7 +11,7 @@ use tensorfile::Error as FileError;
 ///
 /// JSON files and templates are read. Of others, such as sentencepiece models, it is only known
 /// that they have bytes and are no Git LFS pointers.
-pub fn broken_beside(model: &ModelDir) -> Vec<Error> {
+pub(crate) fn broken_beside(model: &ModelDir) -> Vec<Error> {
     let files = model.tokenizer();
     let is_json = |path: &Path| path.extension().is_some_and(|extension| extension == "json");
     let read = |(role, path)| match is_json(path) {
@@ -29,7 +29,7 @@ pub fn broken_beside(model: &ModelDir) -> Vec<Error> {
 
 /// Returns the files that a new download would mend: shards as the index names them, and others as
 /// they were opened.
-pub fn wanting(errors: &[Error]) -> BTreeSet<&Path> {
+pub(crate) fn wanting(errors: &[Error]) -> BTreeSet<&Path> {
     errors.iter().flat_map(files).collect()
 }
 

@@ -3,28 +3,28 @@
 use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 
-/// Standard output as the examples write to it.
+/// Standard output as the command writes to it.
 #[derive(Debug)]
-pub struct Output {
+pub(crate) struct Output {
     out: BufWriter<QuietStdout>,
     is_styled: bool,
 }
 
 impl Output {
     /// Locks standard output until the value is dropped.
-    pub fn lock() -> Self {
+    pub(crate) fn lock() -> Self {
         let stdout = io::stdout().lock();
         let is_styled = is_styled(&stdout);
         Self { out: BufWriter::new(QuietStdout(stdout)), is_styled }
     }
 
     /// Returns the text in bold on a terminal, and as it is elsewhere.
-    pub fn bold(&self, text: impl Display) -> String {
+    pub(crate) fn bold(&self, text: impl Display) -> String {
         styled(self.is_styled, "1", text)
     }
 
     /// Returns the text in green on a terminal, and as it is elsewhere.
-    pub fn green(&self, text: impl Display) -> String {
+    pub(crate) fn green(&self, text: impl Display) -> String {
         styled(self.is_styled, "32", text)
     }
 }
@@ -49,7 +49,7 @@ pub(crate) fn styled(is_styled: bool, code: &str, text: impl Display) -> String 
     if is_styled { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_string() }
 }
 
-/// Standard output that swallows what nobody reads any more, as after `| head -1`: the example
+/// Standard output that swallows what nobody reads any more, as after `| head -1`: the command
 /// goes on to its end, so that its exit code still tells the truth.
 #[derive(Debug)]
 struct QuietStdout(StdoutLock<'static>);

@@ -3,12 +3,12 @@
 use modeldir::{IndexedTensor, LoadPlan};
 
 /// Bytes of tensors to have in memory at a time where they are only looked at once.
-pub const PART_BYTES: u64 = 1 << 30;
+pub(crate) const PART_BYTES: u64 = 1 << 30;
 
 /// Returns the plan as parts of at most `max_bytes`, or of one larger tensor, in file order.
 ///
 /// Loaded and dropped one by one, they need the memory of one part only.
-pub fn parts(plan: &LoadPlan, max_bytes: u64) -> Vec<LoadPlan> {
+pub(crate) fn parts(plan: &LoadPlan, max_bytes: u64) -> Vec<LoadPlan> {
     let mut keys: Vec<_> =
         plan.tensors().map(|tensor| (place(tensor), tensor.byte_len() as u64)).collect();
     keys.sort_unstable();
@@ -37,7 +37,7 @@ fn place(tensor: IndexedTensor<'_>) -> (usize, u64, u64) {
 #[cfg(test)]
 mod tests {
     use super::parts;
-    use modeldir::ModelDir;
+    use modeldir::{LoadPlan, ModelDir};
 
     #[test]
     fn parts_are_small_and_make_the_whole() {
@@ -45,7 +45,7 @@ mod tests {
         let largest = plan.tensors().map(|tensor| tensor.byte_len() as u64).max().unwrap();
         for max_bytes in [0, 1000, largest, plan.bytes_selected()] {
             let parts = parts(&plan, max_bytes);
-            let mut names: Vec<_> = parts.iter().flat_map(|part| part.names()).collect();
+            let mut names: Vec<_> = parts.iter().flat_map(LoadPlan::names).collect();
             names.sort_unstable();
             assert!(names.into_iter().eq(plan.names()), "{max_bytes}");
             assert!(parts.iter().all(|p| p.len() == 1 || p.bytes_selected() <= max_bytes));

@@ -1,11 +1,54 @@
-//! The progress bar.
+//! Loads, with a bar that shows how far they have come.
+
+use std::num::NonZeroUsize;
 
 use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
+use modeldir::{LoadOptions, LoadPlan, Progress, TensorStore};
 
 /// A bar that counts bytes on standard error; it is not there unless that is a terminal, and goes
 /// when it is dropped.
-pub fn progress_bar(bytes_total: u64) -> ProgressBar {
+pub(crate) fn progress_bar(bytes_total: u64) -> ProgressBar {
     let template = "{bar:40} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left";
     let style = ProgressStyle::with_template(template).expect("the template is well formed");
     ProgressBar::new(bytes_total).with_style(style).with_finish(ProgressFinish::AndClear)
+}
+
+/// Loads a plan, with a bar of its own.
+///
+/// # Errors
+///
+/// Those of the load.
+pub(crate) fn load_with_threads(
+    plan: &LoadPlan,
+    threads: Option<NonZeroUsize>,
+) -> modeldir::Result<TensorStore> {
+    run(plan, threads, &progress_bar(plan.bytes_read()))
+}
+
+/// Loads a part of a longer work, with the bar of the whole.
+///
+/// # Errors
+///
+/// Those of the load.
+pub(crate) fn load(plan: &LoadPlan, bar: &ProgressBar) -> modeldir::Result<TensorStore> {
+    run(plan, None, bar)
+}
+
+/// Loads a plan without a bar.
+///
+/// # Errors
+///
+/// Those of the load.
+pub(crate) fn load_silently(plan: &LoadPlan) -> modeldir::Result<TensorStore> {
+    plan.load(&LoadOptions::default())
+}
+
+fn run(
+    plan: &LoadPlan,
+    threads: Option<NonZeroUsize>,
+    bar: &ProgressBar,
+) -> modeldir::Result<TensorStore> {
+    let start = bar.position();
+    let advance = |progress: Progress| bar.set_position(start + progress.bytes_done);
+    plan.load(&LoadOptions { threads, progress: Some(&advance), ..LoadOptions::default() })
 }

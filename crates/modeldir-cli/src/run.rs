@@ -1,46 +1,67 @@
-//! How an example starts and ends.
+//! How the command starts and ends.
 
 use std::error::Error;
+use std::fmt;
 use std::io::{self, Write};
-use std::process::{ExitCode, Termination};
+use std::process::ExitCode;
 
+use clap::Parser;
 use tracing_subscriber::filter::Targets;
-use tracing_subscriber::fmt::{self, format::FmtSpan};
+use tracing_subscriber::fmt::format::FmtSpan;
 use tracing_subscriber::prelude::*;
 
+use crate::command::Cli;
 use crate::output::{Output, is_styled, styled};
 
-/// What an example returns; any error ends it.
-pub type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
+/// What a sub-command returns; any error ends it.
+pub(crate) type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
 
-/// Runs an example; an error is shown and makes the exit code 1.
-///
-/// `RUST_LOG=modeldir=debug` shows the library's events, and the times of its spans, on standard
-/// error.
-pub fn run<T: Termination>(example: impl FnOnce(&mut Output) -> Result<T>) -> ExitCode {
+/// A command line that cannot be obeyed, though it has the right form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Usage(String);
+
+impl Usage {
+    /// With what is wrong.
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self(message.into())
+    }
+}
+
+impl fmt::Display for Usage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for Usage {}
+
+/// Does what the command line says, shows an error, and returns the exit code.
+pub(crate) fn main() -> ExitCode {
+    let cli = Cli::parse();
     if let Some(targets) = std::env::var("RUST_LOG").ok().and_then(|log| log.parse().ok()) {
         show_log(targets);
     }
     let mut out = Output::lock();
-    let result = example(&mut out).and_then(|done| {
+    let result = cli.run(&mut out).and_then(|code| {
         out.flush()?;
-        Ok(done.report())
+        Ok(code)
     });
     result.unwrap_or_else(|error| {
         show_error(&*error);
-        ExitCode::FAILURE
+        if error.is::<Usage>() { ExitCode::from(2) } else { ExitCode::FAILURE }
     })
 }
 
 /// Writes the events and the ends of the spans of these targets to standard error.
 fn show_log(targets: Targets) {
-    let layer = fmt::layer().with_span_events(FmtSpan::CLOSE).with_writer(io::stderr);
+    let layer =
+        tracing_subscriber::fmt::layer().with_span_events(FmtSpan::CLOSE).with_writer(io::stderr);
     let layer = layer.with_ansi(is_styled(&io::stderr()));
     tracing_subscriber::registry().with(layer).with(targets).init();
 }
 
 /// Writes an error and what caused it to standard error.
-pub fn show_error(error: &(dyn Error + 'static)) {
+pub(crate) fn show_error(error: &(dyn Error + 'static)) {
     let mut stderr = io::stderr().lock();
     let mut text = format!("{} {error}\n", styled(is_styled(&stderr), "1;31", "error:"));
     let mut source = error.source();

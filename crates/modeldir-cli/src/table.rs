@@ -2,11 +2,11 @@
 
 use std::io::{self, Write};
 
-use crate::Output;
+use crate::output::Output;
 
 /// On which side the cells of a column are flush.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Align {
+pub(crate) enum Align {
     /// Texts.
     Left,
     /// Numbers.
@@ -15,7 +15,7 @@ pub enum Align {
 
 /// Rows of `N` cells that are printed in columns as wide as their widest cell.
 #[derive(Clone, Debug)]
-pub struct Table<const N: usize> {
+pub(crate) struct Table<const N: usize> {
     headings: [&'static str; N],
     aligns: [Align; N],
     rows: Vec<[String; N]>,
@@ -23,12 +23,12 @@ pub struct Table<const N: usize> {
 
 impl<const N: usize> Table<N> {
     /// A table without rows.
-    pub fn new(columns: [(&'static str, Align); N]) -> Self {
+    pub(crate) fn new(columns: [(&'static str, Align); N]) -> Self {
         Self { headings: columns.map(|c| c.0), aligns: columns.map(|c| c.1), rows: Vec::new() }
     }
 
     /// Adds a row.
-    pub fn row(&mut self, cells: [String; N]) {
+    pub(crate) fn row(&mut self, cells: [String; N]) {
         self.rows.push(cells);
     }
 
@@ -37,7 +37,7 @@ impl<const N: usize> Table<N> {
     /// # Errors
     ///
     /// Those of writing.
-    pub fn print(&self, out: &mut Output) -> io::Result<()> {
+    pub(crate) fn print(&self, out: &mut Output) -> io::Result<()> {
         if self.rows.is_empty() {
             return Ok(());
         }
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn numbers_are_flush_right_and_lines_end_without_spaces() {
-        let cells = ["é".to_string(), "7".to_string(), "x".to_string()];
+        let cells = ["é".to_owned(), "7".to_owned(), "x".to_owned()];
         let aligns = [Align::Left, Align::Right, Align::Left];
         assert_eq!(line(&cells, &aligns, &[3, 4, 9]), "é       7  x");
     }

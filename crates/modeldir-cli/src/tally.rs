@@ -3,26 +3,30 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use crate::{Align, Output, Table, bytes, count};
+use serde_json::{Map, Value, json};
+
+use crate::output::Output;
+use crate::table::{Align, Table};
+use crate::text::{bytes, count};
 
 /// Rows that a table of counts has at most; the rest is summed up in one.
 const MAX_ROWS: usize = 24;
 
 /// Number of tensors and their bytes, by shard or by dtype.
 #[derive(Clone, Debug)]
-pub struct Tally {
+pub(crate) struct Tally {
     heading: &'static str,
     counts: BTreeMap<String, (u64, u64)>,
 }
 
 impl Tally {
     /// Counts under this heading.
-    pub fn new(heading: &'static str) -> Self {
+    pub(crate) fn new(heading: &'static str) -> Self {
         Self { heading, counts: BTreeMap::new() }
     }
 
     /// Counts one tensor.
-    pub fn add(&mut self, key: impl ToString, byte_len: usize) {
+    pub(crate) fn add(&mut self, key: &impl ToString, byte_len: usize) {
         let (tensors, bytes) = self.counts.entry(key.to_string()).or_default();
         *tensors += 1;
         *bytes += byte_len as u64;
@@ -33,7 +37,7 @@ impl Tally {
     /// # Errors
     ///
     /// Those of writing.
-    pub fn print(&self, out: &mut Output) -> io::Result<()> {
+    pub(crate) fn print(&self, out: &mut Output) -> io::Result<()> {
         let right = Align::Right;
         let mut table =
             Table::new([(self.heading, Align::Left), ("tensors", right), ("bytes", right)]);
@@ -47,5 +51,13 @@ impl Tally {
             table.row([format!("and {} more", rest().count()), count(tensors), bytes(byte_len)]);
         }
         table.print(out)
+    }
+
+    /// Every key with its counts.
+    pub(crate) fn json(&self) -> Value {
+        let counts = self.counts.iter().map(|(key, (tensors, byte_len))| {
+            (key.clone(), json!({ "tensors": tensors, "bytes": byte_len }))
+        });
+        Value::Object(counts.collect::<Map<_, _>>())
     }
 }

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use modeldir::ModelDir;
 use tensorfile::PathText;
 
-use crate::{Align, Table, bytes, count, shown};
+use crate::table::{Align, Table};
+use crate::text::{bytes, count, shown};
 
 /// Returns a table with a row for each tensor.
-pub fn tensor_rows(model: &ModelDir) -> Table<5> {
+pub(crate) fn tensor_rows(model: &ModelDir) -> Table<5> {
     let (left, right) = (Align::Left, Align::Right);
     let columns =
         [("tensor", left), ("dtype", left), ("shape", left), ("bytes", right), ("shard", left)];
@@ -23,7 +24,7 @@ pub fn tensor_rows(model: &ModelDir) -> Table<5> {
 
 /// Returns a table with one row for all tensors of the same dtype and shape whose names differ in
 /// numbers only, such as that of the layer; `*` stands for a number.
-pub fn tensor_groups(model: &ModelDir) -> Table<5> {
+pub(crate) fn tensor_groups(model: &ModelDir) -> Table<5> {
     let mut groups: BTreeMap<_, (u64, u64)> = BTreeMap::new();
     for tensor in model.tensors() {
         let key = (pattern(tensor.name()), tensor.dtype(), tensor.shape());

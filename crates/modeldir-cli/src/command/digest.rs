@@ -1,59 +1,77 @@
-//! Prints the SHA-256 of every tensor as it is loaded, or of the parts that one rank holds.
+//! `modeldir digest`: the SHA-256 of every tensor, or of the parts that one rank holds.
 
 use std::io::Write;
-use std::path::PathBuf;
-use std::process::ExitCode;
 
-use clap::Parser;
-use modeldir::{At, LoadOptions, ModelDir, Topology};
-use modeldir_examples::{PART_BYTES, RuleArgs, digests, model_path, parts, progress_bar, run};
+use clap::ArgGroup;
+use modeldir::{At, LoadPlan, Topology};
+use serde_json::{Map, Value};
 
-/// Prints the SHA-256 of every tensor as it is loaded, or of the parts that one rank holds.
-#[derive(Parser)]
-struct Args {
-    /// Directory, .safetensors file or index; a small model of the repository if absent
-    path: Option<PathBuf>,
-    /// Print one JSON object {name: {dtype, shape, sha256}} instead of lines
-    #[arg(long)]
-    json: bool,
+use crate::args::{ModelArgs, NameArgs, RuleArgs};
+use crate::digests::{TensorDigest, digests};
+use crate::json::print_json;
+use crate::output::Output;
+use crate::parts::{PART_BYTES, parts};
+use crate::progress::{load_silently, progress_bar};
+use crate::run::Result;
+
+const EXAMPLES: &str = "\
+Examples:
+  modeldir digest Llama-3.1-8B
+  modeldir digest Llama-3.1-8B --json > digests.json
+  modeldir digest Llama-3.1-8B --only '**.layers.0.**'
+  modeldir digest Llama-3.1-8B --tp 1/4";
+
+/// Print the SHA-256 of every tensor as it is loaded, or of the parts that one rank holds
+///
+/// A model larger than memory passes through a part at a time.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES, group(ArgGroup::new("cut").args(["rules", "uneven"]).multiple(true).requires("tp")))]
+pub(crate) struct Args {
+    #[command(flatten)]
+    model: ModelArgs,
+    #[command(flatten)]
+    names: NameArgs,
     /// Take what tensor-parallel rank R of N holds, counted from 0, as 1/4
     #[arg(long, value_name = "R/N")]
     tp: Option<At>,
     #[command(flatten)]
     rules: RuleArgs,
+    /// Print one JSON object {name: {dtype, shape, sha256}} instead of lines
+    #[arg(long)]
+    json: bool,
 }
 
-fn main() -> ExitCode {
-    let args = Args::parse();
-    run(|out| {
-        let model = ModelDir::open(model_path(args.path))?;
-        let plan = match args.tp {
-            Some(at) => {
-                let topology = Topology::tensor_parallel(at.rank(), at.size())?;
-                model.plan_for(&args.rules.partition(&model)?, &topology)?
-            }
-            None if args.rules.are_given() => {
-                return Err("--rules and --uneven are about ranks: say which with --tp R/N".into());
-            }
-            None => model.plan(),
-        };
+impl Args {
+    pub(super) fn run(&self, out: &mut Output) -> Result {
+        let digests = self.digests()?;
+        if self.json {
+            let object = digests.into_iter().map(|digest| (digest.name.clone(), digest.json()));
+            return print_json(&Value::Object(object.collect::<Map<_, _>>()), out);
+        }
+        digests.iter().try_for_each(|digest| Ok(writeln!(out, "{digest}")?))
+    }
 
-        // A part at a time, so that a model larger than memory passes through.
+    /// By name.
+    fn digests(&self) -> Result<Vec<TensorDigest>> {
+        let plan = self.plan()?;
         let bar = progress_bar(plan.bytes_selected());
         let mut all = Vec::with_capacity(plan.len());
         for part in parts(&plan, PART_BYTES) {
-            let store = part.load(&LoadOptions::default())?;
-            all.extend(digests(&store, |bytes| bar.inc(bytes)));
+            all.extend(digests(&load_silently(&part)?, |bytes| bar.inc(bytes)));
         }
-        bar.finish_and_clear();
         all.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        Ok(all)
+    }
 
-        if args.json {
-            let object = all.into_iter().map(|digest| (digest.name.clone(), digest.json()));
-            let object: serde_json::Map<_, _> = object.collect();
-            serde_json::to_writer_pretty(&mut *out, &object)?;
-            return Ok(writeln!(out)?);
-        }
-        all.iter().try_for_each(|digest| Ok(writeln!(out, "{digest}")?))
-    })
+    fn plan(&self) -> Result<LoadPlan> {
+        let model = self.model.open()?;
+        let plan = match self.tp {
+            None => model.plan(),
+            Some(at) => {
+                let topology = Topology::tensor_parallel(at.rank(), at.size())?;
+                model.plan_for(&self.rules.partition(&model)?, &topology)?
+            }
+        };
+        self.names.choose(&plan)
+    }
 }

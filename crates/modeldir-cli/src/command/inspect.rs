@@ -1,20 +1,32 @@
-//! Shows what a model holds, from its headers and JSON files alone.
+//! `modeldir inspect`: what a model holds, from its headers and JSON files alone.
 
-use std::io::Write;
-use std::path::PathBuf;
-use std::process::ExitCode;
-
-use clap::Parser;
 use modeldir::ModelDir;
-use modeldir_examples::{Tally, beside_the_weights, json_text, model_json, model_path};
-use modeldir_examples::{print_report, run, tensor_groups, tensor_rows};
 use tensorfile::PathText;
 
-/// Shows what a model holds, from its headers and JSON files alone.
-#[derive(Parser)]
-struct Args {
-    /// Directory, .safetensors file or index; a small model of the repository if absent
-    path: Option<PathBuf>,
+use crate::args::ModelArgs;
+use crate::beside::beside_the_weights;
+use crate::json::print_json;
+use crate::model_json::model_json;
+use crate::output::Output;
+use crate::report::print_report;
+use crate::run::Result;
+use crate::tally::Tally;
+use crate::tensors::{tensor_groups, tensor_rows};
+
+const EXAMPLES: &str = "\
+Examples:
+  modeldir inspect Llama-3.1-8B
+  modeldir inspect Llama-3.1-8B --all | grep lm_head
+  modeldir inspect Llama-3.1-8B --json | jq .config.rope_scaling";
+
+/// Show what a model holds: tensors, shards, dtypes, configuration, tokenizer, what is odd
+///
+/// Reads headers and JSON files alone.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    model: ModelArgs,
     /// List every tensor, not one row for those of all layers
     #[arg(long)]
     all: bool,
@@ -23,24 +35,26 @@ struct Args {
     json: bool,
 }
 
-fn main() -> ExitCode {
-    let args = Args::parse();
-    run(|out| {
-        let model = ModelDir::open(model_path(args.path))?;
-        if args.json {
-            return Ok(writeln!(out, "{}", json_text(&model_json(&model))?)?);
+impl Args {
+    pub(super) fn run(&self, out: &mut Output) -> Result {
+        let model = self.model.open()?;
+        if self.json {
+            return print_json(&model_json(&model), out);
         }
-        let tensors = if args.all { tensor_rows(&model) } else { tensor_groups(&model) };
+        let tensors = if self.all { tensor_rows(&model) } else { tensor_groups(&model) };
         tensors.print(out)?;
-
-        let (mut shards, mut dtypes) = (Tally::new("shard"), Tally::new("dtype"));
-        for tensor in model.tensors() {
-            shards.add(PathText(model.shards()[tensor.shard()].path()), tensor.byte_len());
-            dtypes.add(tensor.dtype(), tensor.byte_len());
-        }
-        shards.print(out)?;
-        dtypes.print(out)?;
+        print_tallies(&model, out)?;
         beside_the_weights(&model).print(out)?;
         print_report(model.report(), usize::MAX, out)
-    })
+    }
+}
+
+fn print_tallies(model: &ModelDir, out: &mut Output) -> Result {
+    let (mut shards, mut dtypes) = (Tally::new("shard"), Tally::new("dtype"));
+    for tensor in model.tensors() {
+        shards.add(&PathText(model.shards()[tensor.shard()].path()), tensor.byte_len());
+        dtypes.add(&tensor.dtype(), tensor.byte_len());
+    }
+    shards.print(out)?;
+    Ok(dtypes.print(out)?)
 }

@@ -1,61 +1,98 @@
-//! Loads a whole model into memory, in parallel, and says what arrived and how fast.
+//! `modeldir load`: a whole model into memory, what arrived, and how fast.
 
 use std::io::Write;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
-use std::process::ExitCode;
 
-use clap::Parser;
-use modeldir::{LoadOptions, ModelDir, Progress};
-use modeldir_examples::{
-    Tally, bytes, counted, model_path, print_report, progress_bar, rate, run, time,
-};
+use modeldir::{ModelDir, TensorStore};
+use serde_json::json;
 use tensorfile::PathText;
 
-/// Loads a whole model into memory, in parallel, and says what arrived and how fast.
-#[derive(Parser)]
-struct Args {
-    /// Directory, .safetensors file or index; a small model of the repository if absent
-    path: Option<PathBuf>,
-    /// Threads that read; as many as there are processors if absent
-    #[arg(long)]
+use crate::args::{ModelArgs, NameArgs};
+use crate::json::{path_json, print_json};
+use crate::output::Output;
+use crate::progress::load_with_threads;
+use crate::report::print_report;
+use crate::run::Result;
+use crate::tally::Tally;
+use crate::text::{bytes, counted, rate, time};
+
+const EXAMPLES: &str = "\
+Examples:
+  modeldir load Llama-3.1-8B
+  modeldir load Llama-3.1-8B --threads 32
+  modeldir load Llama-3.1-8B --json | jq .seconds";
+
+/// Load a whole model into memory, in parallel, and say what arrived and how fast
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    model: ModelArgs,
+    #[command(flatten)]
+    names: NameArgs,
+    /// Threads that read; as many as there are processors if absent, and more while disks are slow
+    #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
+    /// Print one JSON object instead of tables
+    #[arg(long)]
+    json: bool,
 }
 
-fn main() -> ExitCode {
-    let args = Args::parse();
-    run(|out| {
-        // Reads JSON and headers only. A directory that is not whole is refused here.
-        let model = ModelDir::open(model_path(args.path))?;
+impl Args {
+    pub(super) fn run(&self, out: &mut Output) -> Result {
+        let model = self.model.open()?;
+        let store = load_with_threads(&self.names.choose(&model.plan())?, self.threads)?;
+        let loaded = Loaded::new(&model, &store)?;
+        if self.json { loaded.print_json(out) } else { loaded.print(out) }
+    }
+}
 
-        // The plan is the list of reads. When `load` returns, every byte of them is in memory.
-        let plan = model.plan();
-        let bar = progress_bar(plan.bytes_read());
-        let advance = |progress: Progress| bar.set_position(progress.bytes_done);
-        let options = LoadOptions {
-            threads: args.threads,
-            progress: Some(&advance),
-            ..LoadOptions::default()
-        };
-        let store = plan.load(&options)?;
-        bar.finish_and_clear();
+/// What has been loaded.
+struct Loaded<'a> {
+    model: &'a ModelDir,
+    store: &'a TensorStore,
+    shards: Tally,
+    dtypes: Tally,
+}
 
+impl<'a> Loaded<'a> {
+    fn new(model: &'a ModelDir, store: &'a TensorStore) -> Result<Self> {
         let (mut shards, mut dtypes) = (Tally::new("shard"), Tally::new("dtype"));
         for (name, tensor) in store.iter() {
             let shard = model.shards()[model.info(name)?.shard()].path();
-            shards.add(PathText(shard), tensor.byte_len());
-            dtypes.add(tensor.dtype(), tensor.byte_len());
+            shards.add(&PathText(shard), tensor.byte_len());
+            dtypes.add(&tensor.dtype(), tensor.byte_len());
         }
-        writeln!(out, "{}\n", PathText(model.path()))?;
-        shards.print(out)?;
-        dtypes.print(out)?;
+        Ok(Self { model, store, shards, dtypes })
+    }
 
-        let (stats, total) = (store.stats(), bytes(store.byte_len()));
+    fn print(&self, out: &mut Output) -> Result {
+        writeln!(out, "{}\n", PathText(self.model.path()))?;
+        self.shards.print(out)?;
+        self.dtypes.print(out)?;
+
+        let (stats, total) = (self.store.stats(), bytes(self.store.byte_len()));
         let (took, rate) = (time(stats.elapsed), rate(stats.bytes_read, stats.elapsed));
-        let (tensors, threads) = (counted(store.len(), "tensor"), counted(stats.threads, "thread"));
+        let (tensors, threads) =
+            (counted(self.store.len(), "tensor"), counted(stats.threads, "thread"));
         writeln!(out, "{}", out.bold(format!("{tensors}, {total} in {took}, {rate}, {threads}")))?;
+        print_report(self.model.report(), 10, out)
+    }
 
-        // What was ignored or odd, and not refused; empty for a plain directory.
-        print_report(model.report(), 10, out)
-    })
+    fn print_json(&self, out: &mut Output) -> Result {
+        let stats = self.store.stats();
+        let object = json!({
+            "path": path_json(self.model.path()),
+            "tensors": self.store.len(),
+            "bytes": self.store.byte_len(),
+            "bytes_read": stats.bytes_read,
+            "reads": stats.requests,
+            "threads": stats.threads,
+            "seconds": stats.elapsed.as_secs_f64(),
+            "shards": self.shards.json(),
+            "dtypes": self.dtypes.json(),
+            "report": self.model.report().to_string().lines().collect::<Vec<_>>(),
+        });
+        print_json(&object, out)
+    }
 }

@@ -1,26 +1,34 @@
-//! Loads what this process of a distributed job needs, as a job does: started by its launcher.
+//! `modeldir rank-load`: what this process of a distributed job needs, started by its launcher.
 
 use std::io::Write;
-use std::path::PathBuf;
-use std::process::ExitCode;
+use std::path::{Path, PathBuf};
 
-use clap::Parser;
 use modeldir::launch::{self, Rank};
-use modeldir::{At, LoadOptions, ModelDir, SaveOptions};
-use modeldir_examples::{JobArgs, RankLoad, RuleArgs, model_path, run};
+use modeldir::{At, SaveOptions};
 
-const LAUNCHERS: &str = "\
-Start it with a launcher, or say the rank with --rank:
-  mpirun -n 4 rank_load DIR
-  torchrun --nproc-per-node 4 --no-python rank_load DIR
-  srun -n 4 rank_load DIR";
+use crate::args::{JobArgs, ModelArgs, RuleArgs, of_rank};
+use crate::json::one_line;
+use crate::output::Output;
+use crate::progress::load_silently;
+use crate::ranks::RankLoad;
+use crate::run::{Result, Usage};
 
-/// Loads what this process of a distributed job needs.
-#[derive(Parser)]
-#[command(after_help = LAUNCHERS)]
-struct Args {
-    /// Directory, .safetensors file or index; a small model of the repository if absent
-    path: Option<PathBuf>,
+const EXAMPLES: &str = "\
+Examples:
+  mpirun -n 4 modeldir rank-load Llama-3.1-8B
+  torchrun --nproc-per-node 4 --no-python modeldir rank-load Llama-3.1-8B
+  srun -n 4 modeldir rank-load Llama-3.1-8B --save parts
+  modeldir rank-load Llama-3.1-8B --rank 0/4";
+
+/// Load what this process of a distributed job needs
+///
+/// Start it with a launcher, or say the rank with --rank. There is no default of rank 0: every
+/// process would load the same part.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    model: ModelArgs,
     /// The rank of this process, counted from 0, and how many there are, whatever the launcher says
     #[arg(long, value_name = "R/N")]
     rank: Option<At>,
@@ -36,30 +44,33 @@ struct Args {
     json: bool,
 }
 
-fn main() -> ExitCode {
-    let args = Args::parse();
-    run(|out| {
-        // No default of rank 0: every process would load the same part.
-        let rank = match args.rank {
-            Some(at) => Rank::new(at.rank(), at.size())?,
-            None => launch::rank_from_env()?.ok_or(
-                "no launcher says which rank this is: start it with mpirun, torchrun or srun, \
-                 or give --rank, such as --rank 0/4",
-            )?,
-        };
-        let model = ModelDir::open(model_path(args.path))?;
-        let topology = args.job.or_tp(rank.size()).rank(rank)?;
-        let plan = model.plan_for(&args.rules.partition(&model)?, &topology)?;
-        let store = plan.load(&LoadOptions::default())?;
+impl Args {
+    pub(super) fn run(&self, out: &mut Output) -> Result {
+        let rank = self.rank()?;
+        let model = self.model.open()?;
+        let topology = self.job.or_tp(rank.size()).rank(rank)?;
+        let plan = model.plan_for(&self.rules.partition(&model)?, &topology)?;
+        let store = load_silently(&plan)?;
 
-        let folder =
-            args.save.map(|dir| dir.join(format!("rank-{}-of-{}", rank.rank(), rank.size())));
+        let folder = self.save.as_deref().map(|dir| of_rank(dir, rank));
         if let Some(folder) = &folder {
             store.save(folder, &SaveOptions::default())?;
         }
-        let done = RankLoad { rank, plan: &plan, store: &store, saved: folder.as_deref() };
-        let line = if args.json { done.json().to_string() } else { done.to_string() };
+        let saved = folder.as_deref().map(Path::new);
+        let done = RankLoad { rank, plan: &plan, store: &store, saved };
+        let line = if self.json { one_line(&done.json())? } else { done.to_string() };
         // One write, since all ranks share the terminal.
         Ok(out.write_all(format!("{line}\n").as_bytes())?)
-    })
+    }
+
+    fn rank(&self) -> Result<Rank> {
+        if let Some(at) = self.rank {
+            return Ok(Rank::new(at.rank(), at.size())?);
+        }
+        let said = launch::rank_from_env()?;
+        Ok(said.ok_or(Usage::new(
+            "no launcher says which rank this is: start it with mpirun, torchrun or srun, \
+             or give --rank, such as --rank 0/4",
+        ))?)
+    }
 }

@@ -1,20 +1,26 @@
-//! Shows what each rank of a job would hold and read of a model, from headers alone.
+//! `modeldir ranks`: what each rank of a job would hold and read of a model, from headers alone.
 
-use std::io::Write;
-use std::path::PathBuf;
-use std::process::ExitCode;
+use crate::args::{JobArgs, ModelArgs, RuleArgs};
+use crate::json::print_json;
+use crate::output::Output;
+use crate::ranks::{JobPlan, print_oddities, rank_table, ranks_json};
+use crate::run::Result;
 
-use clap::Parser;
-use modeldir::ModelDir;
-use modeldir_examples::{Holdings, JobArgs, RankPlan, RuleArgs, model_path, run};
-use modeldir_examples::{print_oddities, rank_table, ranks_json};
+const EXAMPLES: &str = "\
+Examples:
+  modeldir ranks Llama-3.1-70B --tp 8
+  modeldir ranks Llama-3.1-70B --tp 4 --pp 2 --json
+  modeldir ranks Mixtral-8x7B --tp 2 --ep 4
+  modeldir ranks bert-base --tp 4 --rules rules.json";
 
-/// Shows what each rank of a job would hold and read of a model, from headers alone: two ranks that
-/// cut tensors between them, if no number is given.
-#[derive(Parser)]
-struct Args {
-    /// Directory, .safetensors file or index; a small model of the repository if absent
-    path: Option<PathBuf>,
+/// Show what each rank of a job would hold and read of a model
+///
+/// Two ranks that cut tensors between them, if no number is given. Reads headers alone.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    model: ModelArgs,
     #[command(flatten)]
     job: JobArgs,
     #[command(flatten)]
@@ -24,26 +30,14 @@ struct Args {
     json: bool,
 }
 
-fn main() -> ExitCode {
-    let args = Args::parse();
-    run(|out| {
-        let model = ModelDir::open(model_path(args.path))?;
-        let partition = args.rules.partition(&model)?;
-        let topologies = args.job.or_tp(2).ranks()?;
-
-        // Plans count before a byte of a tensor is read.
-        let holdings = Holdings::new(&model, &partition, &topologies)?;
-        let mut ranks = Vec::with_capacity(topologies.len());
-        for (topology, replicated) in topologies.into_iter().zip(&holdings.replicated) {
-            let plan = model.plan_for(&partition, &topology)?;
-            ranks.push(RankPlan { topology, plan, bytes_replicated: *replicated });
+impl Args {
+    pub(super) fn run(&self, out: &mut Output) -> Result {
+        let model = self.model.open()?;
+        let job = JobPlan::new(&model, &self.rules.partition(&model)?, self.job.or_tp(2).ranks()?)?;
+        if self.json {
+            return print_json(&ranks_json(&job), out);
         }
-
-        if args.json {
-            serde_json::to_writer_pretty(&mut *out, &ranks_json(&model, &ranks, &holdings))?;
-            return Ok(writeln!(out)?);
-        }
-        rank_table(&model, &ranks).print(out)?;
-        print_oddities(&ranks, &holdings, out)
-    })
+        rank_table(&job).print(out)?;
+        print_oddities(&job, out)
+    }
 }

@@ -1,62 +1,143 @@
-//! Writes tensors of a model to a new file, then reads it back and compares.
+//! `modeldir save`: a model written anew: other shards, another float type, fewer tensors, or the
+//! parts of ranks.
 
-use std::io::Write;
-use std::path::PathBuf;
-use std::process::ExitCode;
+use std::path::{Path, PathBuf};
 
-use clap::Parser;
-use modeldir::{LoadOptions, ModelDir};
-use modeldir_examples::{bytes, counted, model_path, run, shown};
-use tensorfile::{PathText, TensorFile, Writer};
+use modeldir::launch::Rank;
+use modeldir::{At, Existing, Float, LoadPlan, ModelDir, SaveOptions};
 
-/// Writes tensors of a model to a new file, then reads it back and compares.
-#[derive(Parser)]
-struct Args {
-    /// Directory, .safetensors file or index; a small model of the repository if absent
-    path: Option<PathBuf>,
-    /// File to write; a temporary one if absent
-    to: Option<PathBuf>,
-    /// Write only the tensors whose names start so
-    #[arg(long, default_value = "", hide_default_value = true)]
-    only: String,
-    /// Replace the file if it is there
+use crate::args::{JobArgs, ModelArgs, NameArgs, RuleArgs, Size, of_rank, parse_float};
+use crate::companions::copy_companions;
+use crate::json::print_json;
+use crate::output::Output;
+use crate::progress::load_with_threads;
+use crate::run::{Result, Usage};
+use crate::saved::SavedModel;
+use crate::write::{compare, is_weight_file, may_write, write_file};
+
+const EXAMPLES: &str = "\
+Examples:
+  modeldir save Llama-3.1-8B small --max-shard-bytes 2GB
+  modeldir save Llama-3.1-8B bf16 --cast bf16 --verify
+  modeldir save Llama-3.1-8B ranks --tp 4
+  modeldir save Llama-3.1-8B last --tp 4 --rank 3/4
+  modeldir save Llama-3.1-8B layer.safetensors --only 'model.layers.0.**'";
+
+/// Write a model anew: other shards, another float type, fewer tensors, or the parts of ranks
+///
+/// Configuration and tokenizer are copied; after --cast the configuration names the new type. With
+/// --tp, --pp or --ep each rank has a directory TO/rank-R-of-N. Everything that goes into one
+/// directory is in memory at a time. A directory appears with all its weights or with none.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    model: ModelArgs,
+    /// Directory to write to, or one .safetensors file
+    to: PathBuf,
+    /// Bytes of tensors in a file at most, as 500MB or 2GiB [default: 5GB]
+    #[arg(long, value_name = "SIZE")]
+    max_shard_bytes: Option<Size>,
+    /// Convert tensors of F16, BF16 and F32 to one of these types
+    #[arg(long, value_name = "DTYPE", value_parser = parse_float)]
+    cast: Option<Float>,
+    #[command(flatten)]
+    names: NameArgs,
+    #[command(flatten)]
+    job: JobArgs,
+    /// Save the part of this rank only, counted from 0
+    #[arg(long, value_name = "R/N")]
+    rank: Option<At>,
+    #[command(flatten)]
+    rules: RuleArgs,
+    /// Replace weights that are in the directory, and files to be copied
     #[arg(long)]
-    force: bool,
+    replace: bool,
+    /// Copy neither configuration nor tokenizer
+    #[arg(long)]
+    weights_only: bool,
+    /// Read back what was written, and compare
+    #[arg(long)]
+    verify: bool,
+    /// Print one JSON object instead of lines
+    #[arg(long)]
+    json: bool,
 }
 
-fn main() -> ExitCode {
-    let args = Args::parse();
-    run(|out| {
-        let folder = tempfile::tempdir()?;
-        let to = args.to.unwrap_or_else(|| folder.path().join("part.safetensors"));
-        if to.exists() && !args.force {
-            return Err(format!("{}: is there already (--force replaces it)", PathText(&to)).into());
+impl Args {
+    pub(super) fn run(&self, out: &mut Output) -> Result {
+        let model = self.model.open()?;
+        let saved = if is_weight_file(&self.to) {
+            vec![self.save_file(&model)?]
+        } else {
+            self.save_dirs(&model)?
+        };
+        if self.json {
+            let saved: Vec<_> = saved.iter().map(SavedModel::json).collect();
+            return print_json(&saved.into(), out);
         }
+        saved.iter().try_for_each(|saved| saved.print(out))
+    }
 
-        // Only the chosen tensors are read.
-        let model = ModelDir::open(model_path(args.path))?;
-        let plan = model.plan().filter(|tensor| tensor.name().starts_with(&args.only));
-        if plan.is_empty() {
-            return Err(format!("no tensor's name starts with {}", shown(&args.only)).into());
+    /// All ranks that were asked for, or the whole model.
+    fn save_dirs(&self, model: &ModelDir) -> Result<Vec<SavedModel>> {
+        let size = self.rank.map_or(1, At::size);
+        if self.rank.is_none() && !self.job.is_given() {
+            return Ok(vec![self.save_dir(model, &model.plan(), &self.to)?]);
         }
-        let store = plan.load(&LoadOptions::default())?;
-
-        // The file appears whole under its name, or not at all.
-        let mut writer = Writer::new().with_metadata("format", "pt");
-        for (_, tensor) in store.iter() {
-            writer.add_tensor(tensor)?;
-        }
-        writer.save(&to)?;
-
-        let saved = TensorFile::open(&to)?;
-        for (name, tensor) in store.iter() {
-            let read = saved.read(name)?;
-            if (read.shape(), read.bytes()) != (tensor.shape(), tensor.bytes()) {
-                return Err(format!("{}: {} differs", PathText(&to), shown(name)).into());
+        let partition = self.rules.partition(model)?;
+        let ranks = self.job.or_tp(size).ranks()?;
+        let chosen = match self.rank {
+            None => 0..ranks.len(),
+            Some(at) => {
+                self.job.or_tp(size).rank(Rank::new(at.rank(), at.size())?)?;
+                at.rank()..at.rank() + 1
             }
+        };
+        let mut saved = Vec::with_capacity(chosen.len());
+        for rank in chosen {
+            let plan = model.plan_for(&partition, &ranks[rank])?;
+            let folder = of_rank(&self.to, Rank::new(rank, ranks.len())?);
+            saved.push(self.save_dir(model, &plan, &folder)?);
         }
-        let (tensors, size) = (counted(store.len(), "tensor"), bytes(saved.source().opened_len()));
-        writeln!(out, "{}: {tensors}, {size}, read back and equal", PathText(&to))?;
-        Ok(())
-    })
+        Ok(saved)
+    }
+
+    fn save_dir(&self, model: &ModelDir, plan: &LoadPlan, dir: &Path) -> Result<SavedModel> {
+        let store = load_with_threads(&self.choose(plan)?, None)?;
+        let existing = if self.replace { Existing::Replace } else { Existing::Refuse };
+        let mut options = SaveOptions { existing, ..SaveOptions::default() };
+        options.max_shard_size = self.max_shard_bytes.map_or(options.max_shard_size, |size| size.0);
+        let saved = store.save(dir, &options)?;
+        let beside = match self.weights_only {
+            true => Vec::new(),
+            false => copy_companions(model, dir, self.cast, self.replace)?,
+        };
+        if self.verify {
+            compare(&store, dir)?;
+        }
+        let files = saved.shards.into_iter().chain(saved.index).chain(beside).collect();
+        Ok(SavedModel::new(dir, &store, files, self.verify))
+    }
+
+    fn save_file(&self, model: &ModelDir) -> Result<SavedModel> {
+        if self.job.is_given() || self.rank.is_some() || self.max_shard_bytes.is_some() {
+            let message = "one file holds no shards and no ranks: give a directory, or leave out \
+                           --max-shard-bytes, --tp, --pp, --ep and --rank";
+            return Err(Usage::new(message).into());
+        }
+        may_write(&self.to, self.replace)?;
+        let store = load_with_threads(&self.choose(&model.plan())?, None)?;
+        write_file(store.iter().map(|(_, tensor)| tensor), &self.to)?;
+        if self.verify {
+            compare(&store, &self.to)?;
+        }
+        Ok(SavedModel::new(&self.to, &store, vec![self.to.clone()], self.verify))
+    }
+
+    /// The tensors to write, and as what.
+    fn choose(&self, plan: &LoadPlan) -> Result<LoadPlan> {
+        let plan = self.names.choose(plan)?;
+        Ok(self.cast.map_or_else(|| plan.clone(), |to| plan.cast(to)))
+    }
 }

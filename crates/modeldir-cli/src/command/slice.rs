@@ -1,49 +1,100 @@
-//! Reads a rectangular part of one tensor, and nothing else of its file but the header.
+//! `modeldir slice`: a rectangular part of one tensor, and nothing else of its file but the header.
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
-use clap::Parser;
-use modeldir::ModelDir;
-use modeldir_examples::{Ranges, bytes, counted, first_values, model_path, run, shown};
-use tensorfile::TensorFile;
+use modeldir::{IndexedTensor, ModelDir, Tensor};
+use serde_json::json;
+use tensorfile::{ByteRuns, PathText};
 
-/// Reads a rectangular part of one tensor, and nothing else of its file but the header.
-#[derive(Parser)]
-struct Args {
-    /// Directory, .safetensors file or index; a small model of the repository if absent
-    #[arg(requires = "name")]
-    path: Option<PathBuf>,
+use crate::args::{ModelArgs, Ranges};
+use crate::json::{path_json, print_json};
+use crate::output::Output;
+use crate::run::Result;
+use crate::text::{bytes, counted, shown};
+use crate::values::Values;
+use crate::write::{may_write, write_file};
+
+const EXAMPLES: &str = "\
+Examples:
+  modeldir slice Llama-3.1-8B model.norm.weight
+  modeldir slice Llama-3.1-8B model.embed_tokens.weight 0..2,0..8 --values 16
+  modeldir slice Llama-3.1-8B lm_head.weight 0..1000 --to head.safetensors";
+
+/// Read some rows of one tensor, or any rectangular part, and print or save them
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    model: ModelArgs,
     /// Tensor to read from
-    name: Option<String>,
-    /// What to take of each dimension: 0..2 or 3 or :, as in 0..2,:,3..4
+    name: String,
+    /// What to take of each dimension, as 0..2,:,3: from 0 up to 2, all, and 3 alone
     ranges: Option<Ranges>,
+    /// Values to print
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    values: usize,
+    /// Write the part to this .safetensors file, under the name of the tensor
+    #[arg(long, value_name = "FILE")]
+    to: Option<PathBuf>,
+    /// Replace the file if it is there
+    #[arg(long, requires = "to")]
+    replace: bool,
+    /// Print one JSON object instead of lines
+    #[arg(long)]
+    json: bool,
 }
 
-fn main() -> ExitCode {
-    let args = Args::parse();
-    run(|out| {
-        let (name, ranges) = match args.name {
-            Some(name) => (name, args.ranges.unwrap_or_default()),
-            None => ("model.embed_tokens.weight".to_owned(), "2..4,0..8".parse()?),
-        };
-
-        // The index says which shard holds the tensor, and the tensor's shape.
-        let model = ModelDir::open(model_path(args.path))?;
-        let info = model.info(&name)?;
-        let shard = model.path().join(model.shards()[info.shard()].path());
-
-        // The selection becomes runs of bytes, before anything is read.
-        let file = TensorFile::open(&shard)?;
-        let selection = ranges.selection(info.shape());
-        let runs = selection.lower(&shard, file.info(&name)?)?;
-        let part = file.read_selection(&name, &selection)?;
-
-        let (whole, read) = (bytes(info.byte_len() as u64), bytes(runs.byte_len() as u64));
-        writeln!(out, "{}: {} {:?}, {whole}", shown(&name), info.dtype(), info.shape())?;
-        writeln!(out, "part: {:?}, {read} in {}", part.shape(), counted(runs.num_runs(), "run"))?;
-        writeln!(out, "values: {}", first_values(&part, 8)?)?;
+impl Args {
+    pub(super) fn run(&self, out: &mut Output) -> Result {
+        if let Some(to) = &self.to {
+            may_write(to, self.replace)?;
+        }
+        let model = self.model.open()?;
+        let whole = model.info(&self.name)?;
+        let part = self.read(&model, whole)?;
+        if let Some(to) = &self.to {
+            write_file([&part.tensor], to)?;
+        }
+        if self.json {
+            return self.print_json(whole, &part, out);
+        }
+        let (name, of, dtype) = (shown(&self.name), bytes(whole.byte_len() as u64), whole.dtype());
+        writeln!(out, "{name}: {dtype} {:?}, {of}", whole.shape())?;
+        let (read, runs) = (bytes(part.runs.byte_len() as u64), part.runs.num_runs());
+        writeln!(out, "part: {:?}, {read} in {}", part.tensor.shape(), counted(runs, "run"))?;
+        writeln!(out, "values: {}", Values::of(&part.tensor, self.values)?.list())?;
+        if let Some(to) = &self.to {
+            writeln!(out, "written to {}", PathText(to))?;
+        }
         Ok(())
-    })
+    }
+
+    fn read(&self, model: &ModelDir, whole: IndexedTensor<'_>) -> Result<Part> {
+        let ranges = self.ranges.clone().unwrap_or_default();
+        let selection = ranges.selection(whole.shape());
+        // The selection becomes runs of bytes before anything is read.
+        let runs = selection.lower(model.path(), whole.info())?;
+        Ok(Part { tensor: model.read_selection(&self.name, &selection)?, runs })
+    }
+
+    fn print_json(&self, whole: IndexedTensor<'_>, part: &Part, out: &mut Output) -> Result {
+        let Part { tensor, runs } = part;
+        let object = json!({
+            "name": self.name,
+            "dtype": whole.dtype().name(),
+            "shape": whole.shape(),
+            "bytes": whole.byte_len(),
+            "part": { "shape": tensor.shape(), "bytes": tensor.byte_len(), "runs": runs.num_runs() },
+            "values": Values::of(tensor, self.values)?.json(),
+            "written": self.to.as_deref().map(path_json),
+        });
+        print_json(&object, out)
+    }
+}
+
+/// What has been read, and in how many runs of bytes it lies in the file.
+struct Part {
+    tensor: Tensor,
+    runs: ByteRuns,
 }

@@ -1,59 +1,97 @@
-//! Says whether a model is complete and sound, and which files to fetch again if it is not.
+//! `modeldir verify`: whether a model is complete and sound, and what to fetch again if it is not.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
-use clap::Parser;
-use modeldir::{Error, LoadOptions, ModelDir};
-use modeldir_examples::{PART_BYTES, broken_beside, model_path, parts, progress_bar};
-use modeldir_examples::{run, show_error, wanting};
+use modeldir::Error;
+use serde_json::json;
 use tensorfile::PathText;
 
-/// Says whether a model is complete and sound, and which files to fetch again if it is not.
-#[derive(Parser)]
-struct Args {
-    /// Directory, .safetensors file or index; a small model of the repository if absent
-    path: Option<PathBuf>,
+use crate::args::ModelArgs;
+use crate::json::{path_json, print_json};
+use crate::mending::{broken_beside, wanting};
+use crate::output::Output;
+use crate::parts::{PART_BYTES, parts};
+use crate::progress::{load, progress_bar};
+use crate::run::{Result, show_error};
+
+const EXAMPLES: &str = "\
+Exit codes:
+  0  the model is complete and sound
+  1  it is not, or a file cannot be read
+  2  the command line is wrong
+
+Examples:
+  modeldir verify Llama-3.1-8B
+  modeldir verify Llama-3.1-8B --read
+  modeldir verify Llama-3.1-8B | sed -n 's/^fetch again: //p'";
+
+/// Say whether a model is complete and sound, and which files to fetch again if it is not
+///
+/// Reads headers and the files beside the weights, and with --read every byte of the weights.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    model: ModelArgs,
     /// Read every byte too, a part at a time
     #[arg(long)]
     read: bool,
+    /// Print one JSON object instead of lines
+    #[arg(long)]
+    json: bool,
 }
 
-fn main() -> ExitCode {
-    let args = Args::parse();
-    run(|out| {
-        let path = model_path(args.path);
-        let faults = faults(&path, args.read);
-        if faults.is_empty() {
-            let read = if args.read { "every byte" } else { "headers and JSON" };
+impl Args {
+    pub(super) fn run(&self, out: &mut Output) -> Result<ExitCode> {
+        let faults = self.faults();
+        if self.json {
+            self.print_json(&faults, out)?;
+        } else if faults.is_empty() {
+            let read = if self.read { "every byte" } else { "headers and JSON" };
             let verdict = out.green(format!("complete and sound ({read} read)"));
-            writeln!(out, "{}: {verdict}", PathText(&path))?;
-            return Ok(ExitCode::SUCCESS);
+            writeln!(out, "{}: {verdict}", PathText(&self.model.path))?;
+        } else {
+            faults.iter().for_each(|fault| show_error(fault));
+            for file in wanting(&faults) {
+                writeln!(out, "fetch again: {}", PathText(self.relative(file)))?;
+            }
         }
-        faults.iter().for_each(|fault| show_error(fault));
-        for file in wanting(&faults) {
-            writeln!(out, "fetch again: {}", PathText(file.strip_prefix(&path).unwrap_or(file)))?;
-        }
-        Ok(ExitCode::FAILURE)
-    })
-}
-
-/// Everything that is wrong with the model.
-fn faults(path: &Path, read: bool) -> Vec<Error> {
-    // One error lists every missing and damaged shard; without it, the headers fit the index.
-    let model = match ModelDir::open(path) {
-        Ok(model) => model,
-        Err(error) => return vec![error],
-    };
-    let mut faults = broken_beside(&model);
-    if read {
-        let bar = progress_bar(model.byte_len());
-        for part in parts(&model.plan(), PART_BYTES) {
-            faults.extend(part.load(&LoadOptions::default()).err());
-            bar.inc(part.bytes_read());
-        }
+        Ok(if faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
-    faults.dedup_by_key(|fault| fault.to_string());
-    faults
+
+    /// Everything that is wrong with the model.
+    fn faults(&self) -> Vec<Error> {
+        // One error lists every missing and damaged shard; without it, the headers fit the index.
+        let model = match self.model.open() {
+            Ok(model) => model,
+            Err(error) => return vec![error],
+        };
+        let mut faults = broken_beside(&model);
+        if self.read {
+            let bar = progress_bar(model.byte_len());
+            for part in parts(&model.plan(), PART_BYTES) {
+                faults.extend(load(&part, &bar).err());
+            }
+        }
+        faults.dedup_by_key(|fault| fault.to_string());
+        faults
+    }
+
+    fn relative<'f>(&self, file: &'f Path) -> &'f Path {
+        file.strip_prefix(&self.model.path).unwrap_or(file)
+    }
+
+    fn print_json(&self, faults: &[Error], out: &mut Output) -> Result {
+        let wanting = wanting(faults);
+        let object = json!({
+            "path": path_json(&self.model.path),
+            "sound": faults.is_empty(),
+            "every_byte_read": self.read,
+            "faults": faults.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "fetch_again": wanting.iter().map(|f| path_json(self.relative(f))).collect::<Vec<_>>(),
+        });
+        print_json(&object, out)
+    }
 }

@@ -1,12 +1,14 @@
-//! Every example on models with hostile names and values: what they print acts on no terminal.
+//! Every sub-command on models with hostile names and values: what they print acts on no terminal.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Output;
 
 use serde_json::json;
 
-use crate::program::{command, stderr, stdout};
-use crate::{EXAMPLES, copy_of_llama, needed_args};
+use crate::model::copy_of_llama;
+use crate::program::{command, run, stderr, stdout};
+use crate::{COMMANDS, args};
 
 /// Colours, a forged line, direction marks, zero width, line separators.
 const HARM: &str =
@@ -55,38 +57,46 @@ fn odd_model(folder: &Path) -> PathBuf {
     path
 }
 
-/// Fails if an example prints anything harmful. The log of the library is part of it.
-fn check(example: &str, path: &Path, args: &[&str]) {
-    let mut command = command(example);
-    command.arg(path).args(needed_args(example)).args(args).env("RUST_LOG", "modeldir=trace");
+/// Fails if a sub-command prints anything harmful. The log of the library is part of it.
+fn check(name: &str, path: &Path, more: &[&str]) {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = command(name);
+    command.args(args(name, path, folder.path())).args(more).env("RUST_LOG", "modeldir=trace");
     let output = command.output().unwrap();
-    assert!(output.status.code().is_some_and(|code| code < 3), "{example}: {output:?}");
-    let is_json = args.contains(&"--json");
-    for text in [stdout(&output), stderr(&output)] {
+    assert!(output.status.code().is_some_and(|code| code < 2), "{name}: {output:?}");
+    check_output(name, &output, more.contains(&"--json"));
+}
+
+fn check_output(name: &str, output: &Output, is_json: bool) {
+    for text in [stdout(output), stderr(output)] {
         let harm = text.chars().find(|c| is_harmful(*c));
-        assert_eq!(harm, None, "{example}: {text:?}");
+        assert_eq!(harm, None, "{name}: {text:?}");
         let long = text.lines().map(str::len).find(|len| *len > MAX_LINE_BYTES);
         // What is for machines is whole.
-        assert!(is_json || long.is_none(), "{example}: a line of {long:?} bytes");
+        assert!(is_json || long.is_none(), "{name}: a line of {long:?} bytes");
     }
 }
 
 #[test]
-fn no_example_prints_what_acts_on_a_terminal() {
+fn no_command_prints_what_acts_on_a_terminal() {
     let folder = tempfile::tempdir().unwrap();
     let path = odd_model(folder.path());
-    for (example, _) in EXAMPLES {
-        let args = if example == "slice" { &["w\u{202e}", "0..1"][..] } else { &[] };
-        check(example, &path, args);
-        check(example, &path.join(HARM), args);
+    for (name, _) in COMMANDS {
+        for json in [&[][..], &["--json"]] {
+            check(name, &path, json);
+            check(name, &path.join(HARM), json);
+        }
     }
     let name = format!("w{HARM}{}", "n".repeat(3000));
-    check("slice", &path, &[&name, "0..1"]);
+    for name in [name.as_str(), "w\u{202e}"] {
+        let output = run("slice", &[path.as_os_str(), name.as_ref(), "0..1".as_ref()]);
+        check_output("slice", &output, false);
+    }
     check("inspect", &path, &["--all"]);
-    check("inspect", &path, &["--json"]);
+    check("save", &path, &["--verify", "--cast=bf16"]);
     fs::remove_file(path.join("s\u{202e}\u{2028}\u{200b}.safetensors")).unwrap();
-    for (example, _) in EXAMPLES {
-        check(example, &path, if example == "slice" { &["w", "0..1"] } else { &[] });
+    for (name, _) in COMMANDS {
+        check(name, &path, &[]);
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the examples do for one rank, or for all of a job.
+//! What the sub-commands do for one rank, or for all of a job.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -8,14 +8,18 @@ use modeldir::{ModelDir, Selection};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::llama;
 use crate::program::{command, run, stderr, stdout};
 
 #[test]
 fn digest_prints_what_a_rank_holds() {
     let model = ModelDir::open(modeldir_fixtures::model("llama")).unwrap();
-    let whole = stdout(&run("digest", &[] as &[&str]));
+    let whole = stdout(&run("digest", &[llama()]));
     for rank in 0..4 {
-        let lines = stdout(&run("digest", &["--tp", &format!("{rank}/4")]));
+        let lines = stdout(&run(
+            "digest",
+            &[llama().as_os_str(), "--tp".as_ref(), format!("{rank}/4").as_ref()],
+        ));
         assert_eq!(lines.lines().count(), 30);
         let line = |text: &str, end: &str| {
             text.lines().find(|line| line.ends_with(end)).map(str::to_owned)
@@ -57,19 +61,24 @@ fn digest_takes_rules_from_a_file() {
 
 #[test]
 fn digest_says_what_it_lacks_to_take_a_part() {
-    let [bert, plain] = ["bert", "numbered"].map(modeldir_fixtures::model);
+    let [bert, plain, llama] = ["bert", "numbered", "llama"].map(modeldir_fixtures::model);
     let absent = [bert.as_os_str(), "--tp=0/2".as_ref(), "--rules=no.json".as_ref()];
     for (args, said) in [
         (&[bert.as_os_str(), "--tp=0/2".as_ref()][..], "no rules for model type \"bert\""),
         (&[plain.as_os_str(), "--tp=0/2".as_ref()], "no rules for model type"),
         (&absent, "no.json: No such file"),
-        (&["--uneven=chunk".as_ref()], "--tp R/N"),
-        (&["--tp=0/3".as_ref()], "176 elements along the inputs over 3 ranks; 2, 4, 8"),
+        (
+            &[llama.as_os_str(), "--tp=0/3".as_ref()],
+            "176 elements along the inputs over 3 ranks; 2, 4, 8",
+        ),
     ] {
         let output = run("digest", args);
         assert_eq!(output.status.code(), Some(1), "{output:?}");
         assert!(stderr(&output).contains(said), "{}", stderr(&output));
     }
+    let output = run("digest", &[llama.as_os_str(), "--uneven=chunk".as_ref()]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(stderr(&output).contains("--tp <R/N>"), "{}", stderr(&output));
 }
 
 #[test]
@@ -79,7 +88,8 @@ fn ranks_adds_up_and_says_what_is_odd() {
     let text =
         r#"{"rules": [{"match": "lm_haed.*", "tp": "col"}, {"match": "lm_head.*", "tp": "skip"}]}"#;
     fs::write(&rules, text).unwrap();
-    let args = ["--tp=2".as_ref(), "--pp=2".as_ref(), "--rules".as_ref(), rules.as_os_str()];
+    let (llama, numbers) = (llama(), ["--tp=2", "--pp=2", "--rules"].map(OsStr::new));
+    let args = [&[llama.as_os_str()], &numbers[..], &[rules.as_os_str()]].concat();
 
     let output = run("ranks", &[&args[..], &["--json".as_ref()]].concat());
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -110,8 +120,9 @@ fn rank_load_is_the_rank_that_a_launcher_says() {
         ("Slurm", ["SLURM_PROCID", "SLURM_STEP_NUM_TASKS"]),
     ] {
         let folder = tempfile::tempdir().unwrap();
-        let mut rank_load = command("rank_load");
-        rank_load.env(rank, "2").env(size, "4").args(["--json", "--save"]).arg(folder.path());
+        let mut rank_load = command("rank-load");
+        rank_load.env(rank, "2").env(size, "4").arg(llama());
+        rank_load.args(["--json", "--save"]).arg(folder.path());
         let output = rank_load.output().unwrap();
         let text = stdout(&output);
         assert_eq!((text.lines().count(), stderr(&output)), (1, String::new()));
@@ -121,10 +132,11 @@ fn rank_load_is_the_rank_that_a_launcher_says() {
         assert_eq!(found["launcher"], launcher);
 
         // What was saved is what `digest` prints of the part and of the saved directory.
-        let part = run("digest", &["--tp=2/4"]).stdout;
+        let part = run("digest", &[llama().as_os_str(), "--tp=2/4".as_ref()]).stdout;
         assert_eq!(found["digest"], format!("{:x}", Sha256::digest(&part)));
         assert_eq!(run("digest", &[folder.path().join("rank-2-of-4")]).stdout, part);
-        let ranks = run("ranks", &["--tp=4", "--json"]).stdout;
+        let ranks =
+            run("ranks", &[llama().as_os_str(), "--tp=4".as_ref(), "--json".as_ref()]).stdout;
         let ranks: Value = serde_json::from_slice(&ranks).unwrap();
         for field in ["bytes_selected", "bytes_read", "reads", "tensors"] {
             assert_eq!(found[field], ranks["ranks"][2][field], "{field}");
@@ -135,14 +147,15 @@ fn rank_load_is_the_rank_that_a_launcher_says() {
 
 #[test]
 fn rank_load_is_no_rank_by_default() {
-    let output = run("rank_load", &[] as &[&str]);
-    assert_eq!((output.status.code(), stdout(&output)), (Some(1), String::new()));
+    let output = run("rank-load", &[llama()]);
+    assert_eq!((output.status.code(), stdout(&output)), (Some(2), String::new()));
     assert!(stderr(&output).contains("mpirun, torchrun or srun"), "{}", stderr(&output));
 
-    let half = command("rank_load").env("RANK", "0").output().unwrap();
+    let half = command("rank-load").arg(llama()).env("RANK", "0").output().unwrap();
     assert!(stderr(&half).contains("WORLD_SIZE is not"), "{half:?}");
-    let more = run("rank_load", &["--rank=0/4", "--tp=2", "--pp=4"]);
+    let run = |args: &[&str]| command("rank-load").arg(llama()).args(args).output().unwrap();
+    let more = run(&["--rank=0/4", "--tp=2", "--pp=4"]);
     assert!(stderr(&more).contains("make 8 ranks, this is 0 of 4"), "{more:?}");
-    let staged = run("rank_load", &["--rank=3/4", "--tp=2", "--pp=2"]);
+    let staged = run(&["--rank=3/4", "--tp=2", "--pp=2"]);
     assert!(stdout(&staged).starts_with("rank 3 of 4 (--rank): 11 tensors, "), "{staged:?}");
 }

@@ -2,23 +2,55 @@
 
 use std::io::Write;
 
-use modeldir::{LoadPlan, ModelDir, Topology};
+use modeldir::{LoadPlan, ModelDir, Partition, Topology};
 use serde_json::{Value, json};
 
-use crate::{Align, Holdings, Output, Result, Table, bytes, count, counted, place, shown};
+use super::Holdings;
+use crate::args::place;
+use crate::json::path_json;
+use crate::output::Output;
+use crate::run::Result;
+use crate::table::{Align, Table};
+use crate::text::{bytes, count, counted, shown};
 
 /// Names of a kind that are shown at most.
 const MAX_NAMES: usize = 10;
 
+/// What the ranks of a job would hold and read of a model.
+#[derive(Clone, Debug)]
+pub(crate) struct JobPlan<'m> {
+    model: &'m ModelDir,
+    ranks: Vec<RankPlan>,
+    left_out: Vec<String>,
+}
+
 /// A rank, what it would read, and how many of its bytes other ranks hold too.
 #[derive(Clone, Debug)]
-pub struct RankPlan {
-    /// Which rank it is.
-    pub topology: Topology,
-    /// What it would read.
-    pub plan: LoadPlan,
-    /// Bytes that it holds and other ranks too.
-    pub bytes_replicated: u64,
+struct RankPlan {
+    topology: Topology,
+    plan: LoadPlan,
+    bytes_replicated: u64,
+}
+
+impl<'m> JobPlan<'m> {
+    /// Plans every rank, from headers alone.
+    ///
+    /// # Errors
+    ///
+    /// Those of cutting the model.
+    pub(crate) fn new(
+        model: &'m ModelDir,
+        partition: &Partition,
+        topologies: Vec<Topology>,
+    ) -> Result<Self> {
+        let Holdings { replicated, left_out } = Holdings::new(model, partition, &topologies)?;
+        let mut ranks = Vec::with_capacity(topologies.len());
+        for (topology, bytes_replicated) in topologies.into_iter().zip(replicated) {
+            let plan = model.plan_for(partition, &topology)?;
+            ranks.push(RankPlan { topology, plan, bytes_replicated });
+        }
+        Ok(Self { model, ranks, left_out })
+    }
 }
 
 /// Sizes that are added up.
@@ -71,7 +103,8 @@ impl Sizes {
 }
 
 /// Returns a row for each rank, and the sums.
-pub fn rank_table(model: &ModelDir, ranks: &[RankPlan]) -> Table<8> {
+pub(crate) fn rank_table(job: &JobPlan<'_>) -> Table<8> {
+    let JobPlan { model, ranks, .. } = job;
     let (left, right) = (Align::Left, Align::Right);
     let mut table = Table::new([
         ("rank", right),
@@ -97,7 +130,8 @@ pub fn rank_table(model: &ModelDir, ranks: &[RankPlan]) -> Table<8> {
 }
 
 /// Returns the ranks, their sums and what is odd as one JSON object.
-pub fn ranks_json(model: &ModelDir, ranks: &[RankPlan], holdings: &Holdings) -> Value {
+pub(crate) fn ranks_json(job: &JobPlan<'_>) -> Value {
+    let JobPlan { model, ranks, left_out } = job;
     let rank = |(number, rank): (usize, &RankPlan)| {
         let mut value = Sizes::of(rank).json(model);
         let topology = &rank.topology;
@@ -108,12 +142,12 @@ pub fn ranks_json(model: &ModelDir, ranks: &[RankPlan], holdings: &Holdings) -> 
     };
     let (unused, unmatched) = oddities(ranks);
     json!({
-        "path": model.path(),
+        "path": path_json(model.path()),
         "tensors": model.len(),
         "bytes": model.byte_len(),
         "ranks": ranks.iter().enumerate().map(rank).collect::<Vec<_>>(),
         "sum": Sizes::total(ranks).json(model),
-        "left_out": holdings.left_out,
+        "left_out": left_out,
         "unused_rules": unused,
         "unmatched": unmatched,
     })
@@ -125,10 +159,10 @@ pub fn ranks_json(model: &ModelDir, ranks: &[RankPlan], holdings: &Holdings) -> 
 /// # Errors
 ///
 /// Those of writing.
-pub fn print_oddities(ranks: &[RankPlan], holdings: &Holdings, out: &mut Output) -> Result {
-    let (unused, unmatched) = oddities(ranks);
+pub(crate) fn print_oddities(job: &JobPlan<'_>, out: &mut Output) -> Result {
+    let (unused, unmatched) = oddities(&job.ranks);
     for (noun, what, names) in [
-        ("tensor", "on no rank", &holdings.left_out),
+        ("tensor", "on no rank", &job.left_out),
         ("rule", "of no use", &unused),
         ("tensor", "without a rule, whole on every rank of a stage", &unmatched),
     ] {

@@ -7,11 +7,11 @@ use clap::{Args, ValueEnum};
 use modeldir::{Error, ModelDir, Partition, Uneven};
 use tensorfile::PathText;
 
-use crate::Result;
+use crate::run::Result;
 
 /// How tensors are cut over ranks.
 #[derive(Args, Clone, Debug, Default)]
-pub struct RuleArgs {
+pub(crate) struct RuleArgs {
     /// JSON file of rules, {"rules": [{"match": "**.q_proj.*", "tp": "col"}]}; where the model type
     /// has built-in rules they follow
     #[arg(long, value_name = "FILE")]
@@ -34,11 +34,6 @@ enum UnevenArg {
 }
 
 impl RuleArgs {
-    /// Whether there is any of these options.
-    pub fn are_given(&self) -> bool {
-        self.rules.is_some() || self.uneven.is_some()
-    }
-
     /// The rules for a model.
     ///
     /// Those of a file come first and have the built-in ones of the model type behind them, so that
@@ -48,7 +43,7 @@ impl RuleArgs {
     /// # Errors
     ///
     /// A file that cannot be read or is not rules, a broken configuration, or no rules at all.
-    pub fn partition(&self, model: &ModelDir) -> Result<Partition> {
+    pub(crate) fn partition(&self, model: &ModelDir) -> Result<Partition> {
         let built_in = model.config().and_then(Partition::for_config);
         let mut partition = match (&self.rules, built_in) {
             (None, Err(error @ Error::NoFile { .. })) => {

@@ -1,12 +1,14 @@
 //! Options that say how many ranks a job has, and what each of them is.
 
 use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use modeldir::launch::Rank;
 use modeldir::{ExpertSplit, LayerSplit, Topology};
 
-use crate::{Result, counted};
+use crate::run::{Result, Usage};
+use crate::text::counted;
 
 /// How many ranks a job has, by kind of parallelism.
 ///
@@ -15,7 +17,7 @@ use crate::{Result, counted};
 /// `ep` is smaller, the ranks that hold the same experts cut them; where `tp` is, groups of ranks
 /// hold the same of what is not experts.
 #[derive(Args, Clone, Copy, Debug, Default)]
-pub struct JobArgs {
+pub(crate) struct JobArgs {
     /// Ranks that cut tensors between them
     #[arg(long, value_name = "N")]
     tp: Option<NonZeroUsize>,
@@ -29,11 +31,15 @@ pub struct JobArgs {
 }
 
 impl JobArgs {
+    /// Whether any number is given.
+    pub(crate) fn is_given(&self) -> bool {
+        self.tp.or(self.pp).or(self.ep).is_some()
+    }
+
     /// The same with so many tensor-parallel ranks if no number is given at all.
     #[must_use]
-    pub fn or_tp(self, ranks: usize) -> Self {
-        let is_given = self.tp.or(self.pp).or(self.ep).is_some();
-        if is_given { self } else { Self { tp: NonZeroUsize::new(ranks), ..self } }
+    pub(crate) fn or_tp(self, ranks: usize) -> Self {
+        if self.is_given() { self } else { Self { tp: NonZeroUsize::new(ranks), ..self } }
     }
 
     /// This rank of the job.
@@ -41,11 +47,12 @@ impl JobArgs {
     /// # Errors
     ///
     /// If the job has another number of ranks, and as [`ranks`](Self::ranks).
-    pub fn rank(self, rank: Rank) -> Result<Topology> {
+    pub(crate) fn rank(self, rank: Rank) -> Result<Topology> {
         let ranks = self.ranks()?;
         if ranks.len() != rank.size() {
             let expected = counted(ranks.len(), "rank");
-            return Err(format!("--tp, --pp and --ep make {expected}, this is {rank}").into());
+            let message = format!("--tp, --pp and --ep make {expected}, this is {rank}");
+            return Err(Usage::new(message).into());
         }
         Ok(ranks[rank.rank()].clone())
     }
@@ -55,11 +62,12 @@ impl JobArgs {
     /// # Errors
     ///
     /// If neither of the numbers of ranks in a stage divides the other.
-    pub fn ranks(self) -> Result<Vec<Topology>> {
+    pub(crate) fn ranks(self) -> Result<Vec<Topology>> {
         let [tp, pp, ep] = [self.tp, self.pp, self.ep].map(|n| n.map_or(1, NonZeroUsize::get));
         let in_stage = tp.max(ep);
         if in_stage % tp.min(ep) != 0 {
-            return Err(format!("--tp {tp} and --ep {ep}: neither divides the other").into());
+            let message = format!("--tp {tp} and --ep {ep}: neither divides the other");
+            return Err(Usage::new(message).into());
         }
         let cut_experts = in_stage / ep;
         let stages = (0..pp).flat_map(|stage| (0..in_stage).map(move |rank| (stage, rank)));
@@ -76,11 +84,16 @@ impl JobArgs {
 }
 
 /// Returns the place of a rank as `tp 1/4, pp 0/2`, without what there is only one of.
-pub fn place(topology: &Topology) -> String {
+pub(crate) fn place(topology: &Topology) -> String {
     let axes = [("tp", topology.tp()), ("pp", topology.pp()), ("ep", topology.ep())];
     let named = axes.iter().filter(|(_, at)| at.size() > 1);
     let named: Vec<_> = named.map(|(axis, at)| format!("{axis} {at}")).collect();
     if named.is_empty() { "all".to_owned() } else { named.join(", ") }
+}
+
+/// The directory of one rank in that of all.
+pub(crate) fn of_rank(dir: &Path, rank: Rank) -> PathBuf {
+    dir.join(format!("rank-{}-of-{}", rank.rank(), rank.size()))
 }
 
 #[cfg(test)]

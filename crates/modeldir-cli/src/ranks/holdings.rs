@@ -6,15 +6,15 @@ use std::ops::Range;
 use modeldir::{IndexedTensor, ModelDir, Partition, Selection, TensorShape, Topology};
 use tensorfile::ByteRuns;
 
-use crate::Result;
+use crate::run::Result;
 
 /// What the ranks of a job hold together.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Holdings {
+pub(crate) struct Holdings {
     /// For each rank, how many of its bytes other ranks hold too.
-    pub replicated: Vec<u64>,
+    pub(crate) replicated: Vec<u64>,
     /// The tensors of which no rank holds anything, by name.
-    pub left_out: Vec<String>,
+    pub(crate) left_out: Vec<String>,
 }
 
 impl Holdings {
@@ -23,7 +23,7 @@ impl Holdings {
     /// # Errors
     ///
     /// Those of cutting the model.
-    pub fn new(model: &ModelDir, partition: &Partition, ranks: &[Topology]) -> Result<Self> {
+    pub(crate) fn new(model: &ModelDir, partition: &Partition, ranks: &[Topology]) -> Result<Self> {
         let held = Held::new(model, partition, ranks)?;
         let (mut replicated, mut left_out) = (vec![0; ranks.len()], Vec::new());
         for (position, tensor) in model.tensors().enumerate() {
@@ -130,7 +130,7 @@ fn covered_twice(runs: &[ByteRuns], counts: &[usize]) -> Vec<Range<usize>> {
 #[cfg(test)]
 mod tests {
     use super::Holdings;
-    use crate::JobArgs;
+    use crate::args::JobArgs;
     use modeldir::{ModelDir, Partition, Topology};
 
     fn open(model: &str) -> ModelDir {

@@ -8,25 +8,27 @@ use modeldir::{LoadPlan, TensorStore};
 use serde_json::{Value, json};
 use tensorfile::PathText;
 
-use crate::{bytes, counted, digest_of, digests, rate, time};
+use crate::digests::{digest_of, digests};
+use crate::json::path_json;
+use crate::text::{bytes, counted, rate, time};
 
 /// A rank, what it was to load, what it has loaded, and where it has saved that.
 #[derive(Clone, Copy, Debug)]
-pub struct RankLoad<'a> {
+pub(crate) struct RankLoad<'a> {
     /// Which rank it is.
-    pub rank: Rank,
+    pub(crate) rank: Rank,
     /// What it was to load.
-    pub plan: &'a LoadPlan,
+    pub(crate) plan: &'a LoadPlan,
     /// What it has loaded.
-    pub store: &'a TensorStore,
+    pub(crate) store: &'a TensorStore,
     /// Where it has saved that.
-    pub saved: Option<&'a Path>,
+    pub(crate) saved: Option<&'a Path>,
 }
 
 impl RankLoad<'_> {
     /// All of it but the tensors as JSON, in less than the 4096 bytes that launchers pass on whole
     /// unless paths are long.
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         let (rank, stats) = (self.rank, self.store.stats());
         json!({
             "rank": rank.rank(),
@@ -41,11 +43,11 @@ impl RankLoad<'_> {
             "reads": stats.requests,
             "seconds": stats.elapsed.as_secs_f64(),
             "digest": self.digest(),
-            "saved": self.saved,
+            "saved": self.saved.map(path_json),
         })
     }
 
-    /// The SHA-256 of the lines that the example `digest` prints for the same parts.
+    /// The SHA-256 of the lines that `modeldir digest` prints for the same parts.
     fn digest(&self) -> String {
         digest_of(&digests(self.store, |_| ()))
     }

@@ -1,0 +1,28 @@
+//! Which model a sub-command works on.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use modeldir::{ModelDir, OpenOptions};
+
+/// Which model.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ModelArgs {
+    /// Model directory, .safetensors file or index
+    pub(crate) path: PathBuf,
+    /// Open the weights of this variant, as fp16 in model.fp16.safetensors
+    #[arg(long, value_name = "NAME")]
+    variant: Option<String>,
+}
+
+impl ModelArgs {
+    /// Opens the model.
+    ///
+    /// # Errors
+    ///
+    /// Those of opening.
+    pub(crate) fn open(&self) -> modeldir::Result<ModelDir> {
+        let options = OpenOptions { variant: self.variant.clone(), ..OpenOptions::default() };
+        ModelDir::open_with(&self.path, &options)
+    }
+}

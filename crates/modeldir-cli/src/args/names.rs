@@ -1,0 +1,60 @@
+//! Options that choose tensors by their names.
+
+use clap::Args;
+use modeldir::{LoadPlan, Pattern};
+
+use crate::run::Result;
+
+/// Which tensors, by their names.
+///
+/// Patterns have dotted segments: `*` is any part of one segment, `**` any number of segments.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct NameArgs {
+    /// Take only tensors whose whole name matches, such as 'model.layers.(0|1).**'; may be repeated
+    #[arg(long, value_name = "PATTERN")]
+    only: Vec<Pattern>,
+    /// Leave out tensors whose whole name matches, such as '**.experts.**'; may be repeated
+    #[arg(long, value_name = "PATTERN")]
+    without: Vec<Pattern>,
+}
+
+impl NameArgs {
+    /// The plan with the chosen tensors alone.
+    ///
+    /// # Errors
+    ///
+    /// If there is none.
+    pub(crate) fn choose(&self, plan: &LoadPlan) -> Result<LoadPlan> {
+        let any = |patterns: &[Pattern], name: &str| patterns.iter().any(|p| p.matches(name));
+        let chosen = plan.filter(|tensor| {
+            let name = tensor.name();
+            (self.only.is_empty() || any(&self.only, name)) && !any(&self.without, name)
+        });
+        if chosen.is_empty() && !plan.is_empty() {
+            return Err("no tensor has a name that --only and --without choose".into());
+        }
+        Ok(chosen)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::NameArgs;
+    use modeldir::ModelDir;
+
+    fn names(only: &[&str], without: &[&str]) -> crate::run::Result<usize> {
+        let patterns = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect();
+        let names = NameArgs { only: patterns(only), without: patterns(without) };
+        let plan = ModelDir::open(modeldir_fixtures::model("llama")).unwrap().plan();
+        names.choose(&plan).map(|plan| plan.len())
+    }
+
+    #[test]
+    fn chosen_names_match_one_of_only_and_none_of_without() {
+        assert_eq!(names(&[], &[]).unwrap(), 30);
+        assert_eq!(names(&["lm_head.*", "model.norm.weight"], &[]).unwrap(), 2);
+        assert_eq!(names(&["model.layers.1.**"], &["**.mlp.*.*"]).unwrap(), 6);
+        let error = names(&["nothing"], &[]).unwrap_err().to_string();
+        assert!(error.contains("--only"), "{error}");
+    }
+}

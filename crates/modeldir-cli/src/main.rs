@@ -1,0 +1,29 @@
+//! The command `modeldir`: what the library finds, for people and for scripts.
+
+mod args;
+mod beside;
+mod command;
+mod companions;
+mod digests;
+mod json;
+mod mending;
+mod model_json;
+mod output;
+mod parts;
+mod progress;
+mod ranks;
+mod report;
+mod run;
+mod saved;
+mod table;
+mod tally;
+mod tensors;
+mod text;
+mod values;
+mod write;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    run::main()
+}

@@ -1,0 +1,57 @@
+//! What a save has written.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use modeldir::TensorStore;
+use serde_json::{Value, json};
+use tensorfile::PathText;
+
+use crate::json::path_json;
+use crate::output::Output;
+use crate::run::Result;
+use crate::text::{bytes, counted};
+
+/// What a save has written to one place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SavedModel {
+    path: PathBuf,
+    tensors: usize,
+    byte_len: u64,
+    files: Vec<PathBuf>,
+    is_verified: bool,
+}
+
+impl SavedModel {
+    pub(crate) fn new(
+        path: &Path,
+        store: &TensorStore,
+        files: Vec<PathBuf>,
+        is_verified: bool,
+    ) -> Self {
+        let (tensors, byte_len) = (store.len(), store.byte_len());
+        Self { path: path.into(), tensors, byte_len, files, is_verified }
+    }
+
+    /// Writes a line.
+    ///
+    /// # Errors
+    ///
+    /// Those of writing.
+    pub(crate) fn print(&self, out: &mut Output) -> Result {
+        let (tensors, size) = (counted(self.tensors, "tensor"), bytes(self.byte_len));
+        let files = counted(self.files.len(), "file");
+        let verified = if self.is_verified { ", read back and equal" } else { "" };
+        Ok(writeln!(out, "{}: {tensors}, {size} in {files}{verified}", PathText(&self.path))?)
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        json!({
+            "path": path_json(&self.path),
+            "tensors": self.tensors,
+            "bytes": self.byte_len,
+            "files": self.files.iter().map(|file| path_json(file)).collect::<Vec<_>>(),
+            "verified": self.is_verified,
+        })
+    }
+}

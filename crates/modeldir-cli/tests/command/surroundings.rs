@@ -1,0 +1,71 @@
+//! Pipes, full disks, shells and manual readers.
+
+use std::fs;
+use std::process::{Child, Command, Stdio};
+
+use crate::program::{command, run, stderr, stdout};
+use crate::{COMMANDS, args, llama};
+
+#[test]
+#[cfg(unix)]
+fn a_reader_that_goes_away_is_no_error() {
+    for (name, _) in COMMANDS {
+        let folder = tempfile::tempdir().unwrap();
+        let (stdout, reader) = std::os::unix::net::UnixStream::pair().unwrap();
+        drop(reader);
+        let output = command(name)
+            .args(args(name, &llama(), folder.path()))
+            .stdout(Stdio::from(std::os::fd::OwnedFd::from(stdout)))
+            .stderr(Stdio::piped())
+            .spawn()
+            .and_then(Child::wait_with_output)
+            .unwrap();
+        assert!(output.status.success(), "{name}: {output:?}");
+        assert_eq!(stderr(&output), "", "{name}");
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn output_that_cannot_be_written_is_an_error() {
+    let full = fs::File::options().write(true).open("/dev/full").unwrap();
+    let output =
+        command("digest").arg(llama()).stdout(full).stderr(Stdio::piped()).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).starts_with("error: "), "{}", stderr(&output));
+}
+
+#[test]
+fn completions_know_every_command() {
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let output = run("completions", &[shell]);
+        assert!(output.status.success(), "{shell}: {output:?}");
+        for (name, _) in COMMANDS {
+            assert!(stdout(&output).contains(name), "{shell}: {name}");
+        }
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn completions_for_bash_are_a_script_that_bash_takes() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("modeldir.bash");
+    fs::write(&script, run("completions", &["bash"]).stdout).unwrap();
+    // Where there is no bash there is nothing to complete.
+    let Ok(output) = Command::new("bash").arg("-n").arg(&script).output() else { return };
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+fn every_command_has_a_manual_page() {
+    let folder = tempfile::tempdir().unwrap();
+    assert!(run("man", &[folder.path().join("man1")]).status.success());
+    for (name, _) in COMMANDS {
+        let page = folder.path().join(format!("man1/modeldir-{name}.1"));
+        let text = fs::read_to_string(page).unwrap();
+        assert!(text.contains("Examples:") && text.contains(".SH OPTIONS"), "{name}: {text}");
+    }
+    let page = stdout(&run("man", &[] as &[&str]));
+    assert!(page.contains(".TH modeldir 1") && page.contains("Exit codes"), "{page}");
+}

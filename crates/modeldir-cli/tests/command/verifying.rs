@@ -1,0 +1,64 @@
+//! What `verify` finds wrong, and what it says is to be fetched again.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::model::{MISSING, SHORT, broken_model, copy_of_llama};
+use crate::program::{run, stderr, stdout};
+
+#[test]
+fn verify_lists_what_to_fetch_again() {
+    let broken = broken_model();
+    let output = run("verify", &[broken.path()]);
+    assert_eq!(stdout(&output), format!("fetch again: {MISSING}\nfetch again: {SHORT}\n"));
+
+    fs::write(broken.path().join("tokenizer.json"), "{").unwrap();
+    for shard in [MISSING, SHORT] {
+        fs::copy(modeldir_fixtures::model("llama").join(shard), broken.path().join(shard)).unwrap();
+    }
+    let output = run("verify", &[broken.path()]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(stdout(&output), "fetch again: tokenizer.json\n");
+}
+
+#[test]
+fn verify_looks_at_every_file_beside_the_weights() {
+    let pointer = modeldir_fixtures::lfs_pointer(b"a sentencepiece model");
+    let cases = [
+        ("tokenizer.model", pointer.as_str(), "Git LFS pointer"),
+        ("merges.txt", "", "empty"),
+        ("vocab.txt", "", "empty"),
+        ("chat_template.jinja", "", "empty"),
+        ("special_tokens_map.json", "<html>", "web page"),
+    ];
+    for (name, text, said) in cases {
+        let folder = copy_of_llama();
+        fs::write(folder.path().join(name), text).unwrap();
+        let output = run("verify", &[folder.path()]);
+        assert_eq!(output.status.code(), Some(1), "{name}: {output:?}");
+        assert_eq!(stdout(&output), format!("fetch again: {name}\n"));
+        let errors = stderr(&output);
+        assert_eq!(errors.matches("error: ").count(), 1, "{errors}");
+        assert!(errors.contains(name) && errors.contains(said), "{errors}");
+    }
+}
+
+#[test]
+fn verify_reads_every_byte_when_asked() {
+    let model = modeldir_fixtures::model("t5");
+    let output = run("verify", &[model.as_os_str(), "--read".as_ref()]);
+    assert!(output.status.success(), "{output:?}");
+    assert!(stdout(&output).contains("every byte read"), "{}", stdout(&output));
+}
+
+#[test]
+fn verify_says_the_same_in_json() {
+    let broken = broken_model();
+    let output = run("verify", &[broken.path().as_os_str(), "--json".as_ref()]);
+    assert_eq!((output.status.code(), stderr(&output)), (Some(1), String::new()));
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(found["sound"], false);
+    assert_eq!(found["fetch_again"], json!([MISSING, SHORT]));
+    assert!(found["faults"][0].as_str().unwrap().contains(MISSING), "{found}");
+}

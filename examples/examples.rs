@@ -1,0 +1,1 @@
+//! One idea a file: the examples are programs of their own, and share nothing.
