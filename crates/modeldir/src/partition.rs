@@ -1,6 +1,7 @@
 //! What a rank takes of a model: rules, and how they become parts of tensors; pure.
 
 mod balance;
+mod companion;
 mod cut;
 mod cutter;
 mod for_config;
@@ -8,6 +9,7 @@ mod from_hf;
 mod interval;
 mod kinds;
 mod layout;
+mod layouts;
 mod locate;
 mod misfit;
 mod pattern;
@@ -19,6 +21,7 @@ mod tables;
 mod topology;
 mod tp;
 mod tp_forms;
+mod weight_layout;
 pub(crate) mod words;
 
 #[cfg(test)]

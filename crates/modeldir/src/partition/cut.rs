@@ -7,7 +7,6 @@ use tensorfile::Selection;
 use super::Partition;
 use super::cutter::Cutter;
 use super::kinds::Kinds;
-use super::locate::Scheme;
 use super::rules::{Decided, Matcher};
 use super::siblings::{Siblings, TensorShape};
 use super::topology::Topology;
@@ -86,8 +85,7 @@ impl Partition {
         tensors: &[TensorShape<'_>],
     ) -> Result<Cut> {
         let (decided, matcher) = self.decide(tensors.iter().map(|tensor| tensor.name))?;
-        let scheme = Scheme::new(quantization);
-        let mut cutter = Cutter::new(self, topology, &scheme, Siblings(tensors), &decided)?;
+        let mut cutter = Cutter::new(self, topology, quantization, Siblings(tensors), &decided)?;
         let parts = decided.iter().enumerate().map(|(i, decided)| cutter.part(i, decided));
         let parts = parts.collect::<Result<_>>()?;
         let report = cutter.report(&matcher, &decided);

@@ -5,21 +5,22 @@ use std::ops::Range;
 use tensorfile::Selection;
 
 use super::interval::{Line, Piece};
-use super::locate::{Locator, OnDisk, Scheme, Side};
+use super::locate;
 use super::misfit::Misfit;
 use super::rules::{Decided, Ep, Matcher, Rule};
 use super::siblings::{Siblings, TensorShape};
 use super::stage::Stage;
 use super::topology::{At, Topology};
 use super::tp::{Axis, Misaligned, Tp};
+use super::weight_layout::{Member, OnDisk, Side};
 use super::{ExpertSplit, Partition, PartitionReport};
-use crate::{Error, Result};
+use crate::{Error, Quantization, Result};
 
 /// One rank's view of rules and tensors.
 pub(super) struct Cutter<'a> {
     partition: &'a Partition,
     topology: &'a Topology,
-    scheme: &'a Scheme,
+    quantization: Option<&'a Quantization>,
     siblings: Siblings<'a>,
     stage: Stage,
     num_experts: usize,
@@ -39,14 +40,13 @@ struct Experts {
 
 /// A tensor and what the rules say of it.
 struct Target<'a> {
-    position: usize,
     tensor: TensorShape<'a>,
     rule: Option<&'a Rule>,
     layer: Option<usize>,
     ep: Ep,
     at: At,
     tp: &'a Tp,
-    locator: Locator<'a>,
+    member: Member<'a>,
 }
 
 impl Target<'_> {
@@ -63,7 +63,7 @@ impl<'a> Cutter<'a> {
     pub(super) fn new(
         partition: &'a Partition,
         topology: &'a Topology,
-        scheme: &'a Scheme,
+        quantization: Option<&'a Quantization>,
         siblings: Siblings<'a>,
         decided: &[Decided],
     ) -> Result<Self> {
@@ -75,7 +75,7 @@ impl<'a> Cutter<'a> {
         Ok(Self {
             partition,
             topology,
-            scheme,
+            quantization,
             siblings,
             stage: Stage::new(partition, topology, decided)?,
             num_experts: partition.num_experts.unwrap_or_else(told),
@@ -94,17 +94,17 @@ impl<'a> Cutter<'a> {
             return Ok(None);
         }
         let ep = rule(decided.ep).and_then(|rule| rule.ep).unwrap_or(Ep::All);
-        let layout = rule(decided.layout).and_then(|rule| rule.layout).unwrap_or_default();
+        let order = rule(decided.layout).and_then(|rule| rule.layout).unwrap_or_default();
+        let (siblings, quantization) = (self.siblings, self.quantization);
         let tp_rule = rule(decided.tp);
         let target = Target {
-            position,
             tensor,
             rule: tp_rule.or_else(|| rule(decided.ep)),
             layer: decided.layer,
             ep,
             at: if ep == Ep::All { self.topology.tp() } else { self.topology.expert_tp() },
             tp: tp_rule.and_then(|rule| rule.tp.as_ref()).unwrap_or(&Tp::Replicate),
-            locator: Locator { siblings: self.siblings, scheme: self.scheme, layout },
+            member: Member { tensor, position, siblings, quantization, order },
         };
         let skipped = *target.tp == Tp::Skip || (*target.tp == Tp::First && target.at.rank() > 0);
         if skipped || (ep == Ep::Name && !self.has_expert(&target, decided.expert)?) {
@@ -152,7 +152,7 @@ impl<'a> Cutter<'a> {
         if target.ep != Ep::Axis || self.has_all_experts() {
             return Ok(None);
         }
-        let Some(dim) = target.locator.experts(target.position) else { return Ok(None) };
+        let Some(dim) = locate::experts(&target.member) else { return Ok(None) };
         let count = target.tensor.shape.get(dim).copied().unwrap_or(0);
         let mut runs: Vec<Range<usize>> = Vec::new();
         for expert in self.experts(target, count)? {
@@ -176,9 +176,9 @@ impl<'a> Cutter<'a> {
         }
         let misaligned = split.misaligned.unwrap_or(self.partition.misaligned);
         let located = match split.axis {
-            Axis::Out => target.locator.axis(target.position, Side::Out),
-            Axis::In => target.locator.axis(target.position, Side::In),
-            Axis::Dim(dim) => Ok(OnDisk::plain(&target.tensor, dim)),
+            Axis::Out => locate::axis(&target.member, Side::Out),
+            Axis::In => locate::axis(&target.member, Side::In),
+            Axis::Dim(dim) => Ok(target.member.plain(dim)),
         };
         if let Some(met) = rule.and_then(|rule| self.cuts.get_mut(rule)) {
             *met = Some(met.unwrap_or(false) || located != Ok(None));

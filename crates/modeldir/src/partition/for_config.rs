@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 
 use super::Partition;
+use super::layouts::block_size;
 use super::rules::{Pp, Rule};
 use super::tables::{FAMILIES, Family, Line, Place, Take};
 use super::tp::{Axis, Heads, Part, Split, Tp};
@@ -148,49 +149,12 @@ impl<'a> Numbers<'a> {
     }
 }
 
-/// How many weights in a row, or rows, share a scale.
-fn block_size(quantization: &Quantization) -> Option<NonZeroUsize> {
-    let block = quantization.weight_block_size().iter().max().copied();
-    let group = quantization.group_size().and_then(|size| usize::try_from(size).ok());
-    let by_name = match quantization.method() {
-        Some("mxfp4") => Some(32),
-        _ if quantization.algorithm().is_some_and(|name| name.to_lowercase().contains("nvfp4")) => {
-            Some(16)
-        }
-        _ => None,
-    };
-    block.or(group).or(by_name).and_then(NonZeroUsize::new)
-}
-
 #[cfg(test)]
 mod tests {
-    use std::num::NonZeroUsize;
-
-    use serde_json::{Value, json};
-
+    use serde_json::json;
     use tensorfile::{Dtype, Selection};
 
-    use super::block_size;
-    use crate::{Misaligned, ModelConfig, Partition, Quantization, Result, TensorShape, Topology};
-
-    #[test]
-    fn blocks_are_as_long_as_the_configuration_or_the_format_says() {
-        let cases: [(Value, Option<usize>); 6] = [
-            (json!({"quant_method": "fp8", "weight_block_size": [64, 128]}), Some(128)),
-            (json!({"quant_method": "awq", "bits": 4, "group_size": 32}), Some(32)),
-            (json!({"quant_method": "mxfp4"}), Some(32)),
-            (json!({"quant_method": "modelopt", "quant_algo": "NVFP4"}), Some(16)),
-            (json!({"quant_method": "modelopt", "quant_algo": "FP8"}), None),
-            (json!({"quant_method": "bitsandbytes"}), None),
-        ];
-        for (given, expected) in cases {
-            let config = json!({ "quantization_config": given }).to_string();
-            let config = ModelConfig::from_json("config.json", config.as_bytes()).unwrap();
-            let quantization = Quantization::from_config(&config).unwrap();
-            let found = block_size(&quantization).map(NonZeroUsize::get);
-            assert_eq!(found, expected, "{given}");
-        }
-    }
+    use crate::{Misaligned, ModelConfig, Partition, Result, TensorShape, Topology};
 
     #[test]
     fn a_gate_stays_beside_its_up_even_where_blocks_are_covered() {

@@ -1,0 +1,106 @@
+//! What layouts share: weights packed in words, and scales for blocks of a weight.
+
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
+
+use std::num::NonZeroUsize;
+
+use super::weight_layout::{Located, Member, OnDisk, Side};
+use crate::Quantization;
+
+/// The block of most formats, where neither a configuration nor the shapes say another.
+const USUAL_BLOCK: usize = 128;
+
+pub(super) const NO_WEIGHT: &str = "its packed weight is not in the same directory";
+const STRADDLES: &str = "its packed weights straddle words";
+const NO_BITS: &str = "the bits of a packed weight are not known";
+const NO_BLOCK: &str = "the size of its blocks is not known";
+
+/// How many weights lie in a word of so many bits.
+pub(super) fn per_word(
+    quantization: Option<&Quantization>,
+    word: usize,
+) -> Result<NonZeroUsize, &'static str> {
+    let bits = quantization.and_then(Quantization::bits).and_then(NonZeroUsize::new);
+    let bits = bits.ok_or(NO_BITS)?;
+    if word % bits == 0 { NonZeroUsize::new(word / bits).ok_or(NO_BITS) } else { Err(STRADDLES) }
+}
+
+/// The number of inputs in a group, as the configuration says it.
+pub(super) fn group_size(tensor: &Member<'_>) -> Option<NonZeroUsize> {
+    let size = tensor.quantization?.group_size()?;
+    NonZeroUsize::new(usize::try_from(size).ok()?)
+}
+
+/// A dimension with one element for each block along an axis of `len` elements.
+///
+/// The block is the first of the sizes that makes as many blocks as there are. One element for all
+/// is on every rank.
+pub(super) fn blocks(
+    tensor: &Member<'_>,
+    dim: usize,
+    len: usize,
+    sizes: &[Option<NonZeroUsize>],
+) -> Located {
+    let Some(count) = tensor.tensor.shape.get(dim).copied() else { return Ok(None) };
+    if count == len {
+        return Ok(tensor.plain(dim));
+    }
+    if count == 1 {
+        return Ok(None);
+    }
+    let known = sizes.iter().flatten().find(|size| len.div_ceil(size.get()) == count).copied();
+    let even = || len.checked_rem(count).filter(|rest| *rest == 0).and(len.checked_div(count));
+    let per = known.or_else(|| even().and_then(NonZeroUsize::new)).ok_or(NO_BLOCK)?;
+    Ok(Some(OnDisk { dim, per, len }))
+}
+
+/// The leaf of the weight to which scales of this leaf belong.
+pub(super) fn scaled(leaf: &str) -> Option<&str> {
+    leaf.strip_suffix("_scale_inv").or_else(|| leaf.strip_suffix("_scale"))
+}
+
+/// An axis of scales, by comparing their shape with that of their weight, in which the axis is
+/// known.
+pub(super) fn scales(
+    tensor: &Member<'_>,
+    weight: &Member<'_>,
+    in_weight: Option<OnDisk>,
+    side: Side,
+) -> Located {
+    let Some(OnDisk { dim, len, .. }) = in_weight else { return Ok(None) };
+    let [stated, group] = stated_blocks(tensor, side);
+    let sizes = [stated, group, NonZeroUsize::new(USUAL_BLOCK)];
+    if tensor.rank() == weight.rank() {
+        return blocks(tensor, dim, len, &sizes);
+    }
+    // One for each output.
+    match tensor.dim_from_end(0) {
+        Some(last) if last.checked_add(2) == Some(weight.rank()) && side == Side::Out => {
+            blocks(tensor, last, len, &sizes)
+        }
+        _ => Ok(None),
+    }
+}
+
+/// An axis of scales whose weight is in another directory, and in which it lies on `dim`.
+pub(super) fn scales_alone(tensor: &Member<'_>, dim: Option<usize>, side: Side) -> Located {
+    let [stated, group] = stated_blocks(tensor, side);
+    let per = stated.or(group).ok_or(NO_WEIGHT)?;
+    Ok(dim.and_then(|dim| tensor.along(dim, per)))
+}
+
+/// The dimension of experts in scales, which have fewer dimensions than their weight, or as many.
+pub(super) fn experts_of_scales(tensor: &Member<'_>, weight: Option<&Member<'_>>) -> Option<usize> {
+    let weight = weight.filter(|weight| weight.rank() > 2)?;
+    (tensor.tensor.shape.first() == weight.tensor.shape.first()).then_some(0)
+}
+
+/// The block and the group along an axis, as the configuration says them.
+fn stated_blocks(tensor: &Member<'_>, side: Side) -> [Option<NonZeroUsize>; 2] {
+    let (block, group) = match side {
+        Side::Out => (0, None),
+        Side::In => (1, group_size(tensor)),
+    };
+    let stated = tensor.quantization.and_then(|found| found.weight_block_size().get(block));
+    [stated.and_then(|size| NonZeroUsize::new(*size)), group]
+}

@@ -1,0 +1,29 @@
+//! Scales of what passes through a layer and of caches, beside weights of any layout.
+//!
+//! | leaf | dimensions |
+//! | --- | --- |
+//! | `input_scale`, `output_scale`, `q_scale`, `k_scale`, `v_scale` | none |
+
+use crate::partition::weight_layout::{Located, Member, Side, WeightLayout};
+
+/// Scales that are on every rank.
+#[derive(Debug)]
+pub(super) struct Activations;
+
+impl WeightLayout for Activations {
+    fn methods(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn owns(&self, tensor: &Member<'_>) -> bool {
+        matches!(tensor.leaf(), "input_scale" | "output_scale" | "q_scale" | "k_scale" | "v_scale")
+    }
+
+    fn axis(&self, _tensor: &Member<'_>, _side: Side) -> Located {
+        Ok(None)
+    }
+
+    fn experts(&self, _tensor: &Member<'_>) -> Option<usize> {
+        None
+    }
+}

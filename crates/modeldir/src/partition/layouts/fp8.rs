@@ -1,0 +1,43 @@
+//! 8-bit floats or integers, one on disk for each of the layer, with a scale for each block, for
+//! each output, or for all.
+//!
+//! | leaf | dimensions |
+//! | --- | --- |
+//! | `weight`, and parameters of any name | as of a plain weight |
+//! | `…_scale`, `…_scale_inv` of it | blocks of the weight; or out alone; or none |
+//!
+//! Experts lie before these, unless one scale is for all experts.
+
+use super::plain::{self, Plain};
+use crate::partition::companion::{self, scaled};
+use crate::partition::weight_layout::{Located, Member, Side, WeightLayout};
+
+/// The layout of 8-bit weights with scales beside them.
+#[derive(Debug)]
+pub(super) struct Fp8;
+
+impl WeightLayout for Fp8 {
+    fn methods(&self) -> &'static [&'static str] {
+        &["fp8", "modelopt", "compressed-tensors"]
+    }
+
+    fn owns(&self, tensor: &Member<'_>) -> bool {
+        scaled(tensor.leaf()).is_some()
+    }
+
+    fn axis(&self, tensor: &Member<'_>, side: Side) -> Located {
+        match weight(tensor) {
+            Some(weight) => companion::scales(tensor, &weight, Plain.axis(&weight, side)?, side),
+            None => companion::scales_alone(tensor, plain::dim(tensor, side), side),
+        }
+    }
+
+    fn experts(&self, tensor: &Member<'_>) -> Option<usize> {
+        companion::experts_of_scales(tensor, weight(tensor).as_ref())
+    }
+}
+
+/// The weight to which scales belong.
+fn weight<'a>(tensor: &Member<'a>) -> Option<Member<'a>> {
+    tensor.sibling(scaled(tensor.leaf())?)
+}

@@ -1,0 +1,84 @@
+//! GPTQ: 32-bit words of inputs, and a scale and a zero point for each group of inputs.
+//!
+//! | leaf | dimensions |
+//! | --- | --- |
+//! | `qweight` | in, a word for as many as fit; out |
+//! | `qzeros` | groups of inputs; out, a word for as many as fit |
+//! | `scales` | groups of inputs; out |
+//! | `g_idx` | in: the group of each |
+//!
+//! Where columns were reordered (`desc_act`), zero points and scales are whole on every rank.
+
+use std::num::NonZeroUsize;
+
+use crate::Quantization;
+use crate::partition::companion::{NO_WEIGHT, blocks, group_size, per_word};
+use crate::partition::weight_layout::{Located, Member, Side, WeightLayout};
+
+/// Bits of the words in which GPTQ and AWQ pack.
+pub(super) const WORD: usize = 32;
+
+/// The layout of GPTQ.
+#[derive(Debug)]
+pub(super) struct Gptq;
+
+impl WeightLayout for Gptq {
+    fn methods(&self) -> &'static [&'static str] {
+        &["gptq"]
+    }
+
+    fn owns(&self, tensor: &Member<'_>) -> bool {
+        has_leaf(tensor)
+    }
+
+    fn axis(&self, tensor: &Member<'_>, side: Side) -> Located {
+        let weight = packed_weight(tensor).ok_or(NO_WEIGHT)?;
+        let packed = || per_word(tensor.quantization, WORD);
+        match side {
+            Side::Out if tensor.leaf() == "qzeros" => outputs(tensor, &weight, packed()?),
+            Side::Out => outputs(tensor, &weight, NonZeroUsize::MIN),
+            Side::In => inputs(tensor, &weight, packed()?),
+        }
+    }
+}
+
+/// Whether a leaf is one of those that GPTQ and AWQ have in common.
+pub(super) fn has_leaf(tensor: &Member<'_>) -> bool {
+    match tensor.leaf() {
+        "qweight" | "qzeros" | "g_idx" => true,
+        "scales" => tensor.sibling("qweight").is_some(),
+        _ => false,
+    }
+}
+
+/// The packed weight of a module.
+pub(super) fn packed_weight<'a>(tensor: &Member<'a>) -> Option<Member<'a>> {
+    tensor.sibling("qweight").filter(|weight| weight.rank() > 1)
+}
+
+/// Outputs lie along the last dimension.
+pub(super) fn outputs(tensor: &Member<'_>, weight: &Member<'_>, per: NonZeroUsize) -> Located {
+    match tensor.leaf() {
+        "g_idx" => Ok(None),
+        _ if tensor.rank() != weight.rank() => Err(NO_WEIGHT),
+        _ => Ok(tensor.dim_from_end(0).and_then(|dim| tensor.along(dim, per))),
+    }
+}
+
+/// Inputs lie along the last dimension but one, `per` in an element of the weight.
+pub(super) fn inputs(tensor: &Member<'_>, weight: &Member<'_>, per: NonZeroUsize) -> Located {
+    if tensor.leaf() == "g_idx" {
+        return Ok(tensor.dim_from_end(0).and_then(|dim| tensor.plain(dim)));
+    }
+    let dim = tensor.dim_from_end(1).filter(|_| tensor.rank() == weight.rank());
+    let dim = dim.ok_or(NO_WEIGHT)?;
+    if tensor.leaf() == "qweight" {
+        return Ok(tensor.along(dim, per));
+    }
+    // Which groups a run of reordered columns needs is not in the shapes.
+    if tensor.quantization.and_then(Quantization::desc_act) == Some(true) {
+        return Ok(None);
+    }
+    let Some(inputs) = weight.along(dim, per) else { return Ok(None) };
+    blocks(tensor, dim, inputs.len, &[group_size(tensor)])
+}

@@ -1,0 +1,88 @@
+//! NVFP4 as `ModelOpt` writes it: two 4-bit floats in a byte, a scale for each block of inputs, and
+//! one for all of them.
+//!
+//! | leaf | dimensions |
+//! | --- | --- |
+//! | `weight`, of bytes and beside `weight_scale_2` | as of a plain weight, the last two in one |
+//! | `weight_scale` of it | the same, blocks of inputs |
+//! | `weight_scale_2` | none; experts, if it holds more than one |
+
+use std::num::NonZeroUsize;
+
+use tensorfile::Dtype;
+
+use super::plain;
+use crate::Quantization;
+use crate::partition::companion::{self, scaled};
+use crate::partition::weight_layout::{Located, Member, OnDisk, Side, WeightLayout};
+
+/// Inputs that share a scale.
+const BLOCK: usize = 16;
+
+/// Weights in a byte.
+const PER_BYTE: usize = 2;
+
+/// The layout of NVFP4.
+#[derive(Debug)]
+pub(super) struct Nvfp4;
+
+impl WeightLayout for Nvfp4 {
+    fn methods(&self) -> &'static [&'static str] {
+        &["modelopt"]
+    }
+
+    /// By the algorithm: methods that have it have others too.
+    fn is_named_by(&self, quantization: &Quantization) -> bool {
+        quantization.algorithm().is_some_and(|name| name.to_lowercase().contains("nvfp4"))
+    }
+
+    fn block(&self) -> Option<usize> {
+        Some(BLOCK)
+    }
+
+    fn owns(&self, tensor: &Member<'_>) -> bool {
+        match tensor.leaf() {
+            "weight_scale_2" => true,
+            "weight" => is_packed(tensor),
+            leaf => scaled(leaf) == Some("weight") && weight(tensor).is_some(),
+        }
+    }
+
+    fn axis(&self, tensor: &Member<'_>, side: Side) -> Located {
+        match tensor.leaf() {
+            "weight" => Ok(in_weight(tensor, side)),
+            "weight_scale_2" => Ok(None),
+            _ => match weight(tensor) {
+                Some(weight) => companion::scales(tensor, &weight, in_weight(&weight, side), side),
+                None => Ok(None),
+            },
+        }
+    }
+
+    fn experts(&self, tensor: &Member<'_>) -> Option<usize> {
+        match tensor.leaf() {
+            "weight" => plain::Plain.experts(tensor),
+            "weight_scale_2" => {
+                tensor.tensor.shape.first().is_some_and(|len| *len > 1).then_some(0)
+            }
+            _ => companion::experts_of_scales(tensor, weight(tensor).as_ref()),
+        }
+    }
+}
+
+/// Whether bytes are pairs of weights, not weights.
+fn is_packed(weight: &Member<'_>) -> bool {
+    weight.tensor.dtype == Dtype::U8 && weight.sibling("weight_scale_2").is_some()
+}
+
+/// The packed weight of a module.
+fn weight<'a>(tensor: &Member<'a>) -> Option<Member<'a>> {
+    tensor.sibling("weight").filter(is_packed)
+}
+
+/// An axis of a packed weight.
+fn in_weight(weight: &Member<'_>, side: Side) -> Option<OnDisk> {
+    let dim = plain::dim(weight, side)?;
+    let is_packed = weight.dim_from_end(0) == Some(dim);
+    weight.along(dim, NonZeroUsize::new(if is_packed { PER_BYTE } else { 1 })?)
+}

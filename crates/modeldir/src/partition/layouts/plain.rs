@@ -1,0 +1,59 @@
+//! Weights as a framework holds them: an element on disk for each of the layer.
+//!
+//! | leaf | dimensions |
+//! | --- | --- |
+//! | `weight`, and parameters of any name | out, in, and those of a kernel; experts before both |
+//! | the same of `Conv1D`, which rules call transposed | in, out; experts before both |
+//! | `bias`, `…_bias` | out; experts before it |
+
+use crate::partition::layout::Layout;
+use crate::partition::weight_layout::{Located, Member, Side, WeightLayout};
+
+/// A plain weight and its bias.
+#[derive(Debug)]
+pub(in crate::partition) struct Plain;
+
+impl WeightLayout for Plain {
+    fn methods(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn owns(&self, tensor: &Member<'_>) -> bool {
+        is_of_layer(tensor.leaf())
+    }
+
+    fn axis(&self, tensor: &Member<'_>, side: Side) -> Located {
+        let dim = match is_bias(tensor.leaf()) {
+            true => tensor.dim_from_end(0).filter(|_| side == Side::Out),
+            false => dim(tensor, side),
+        };
+        Ok(dim.and_then(|dim| tensor.plain(dim)))
+    }
+
+    fn experts(&self, tensor: &Member<'_>) -> Option<usize> {
+        let axes = if is_bias(tensor.leaf()) { 1 } else { 2 };
+        (tensor.rank() > axes).then_some(0)
+    }
+}
+
+/// Whether a leaf is that of a weight or bias, whose only element may be a layer's only output.
+pub(in crate::partition) fn is_of_layer(leaf: &str) -> bool {
+    leaf == "weight" || is_bias(leaf)
+}
+
+fn is_bias(leaf: &str) -> bool {
+    leaf.ends_with("bias")
+}
+
+/// The dimension of an axis in a weight.
+pub(in crate::partition) fn dim(weight: &Member<'_>, side: Side) -> Option<usize> {
+    let [out, inputs] = match (weight.rank(), weight.order) {
+        (0, _) => [None, None],
+        (1, _) => [Some(0), None],
+        (2, Layout::Transposed) => [Some(1), Some(0)],
+        (3, Layout::Transposed) => [Some(2), Some(1)],
+        (3, _) => [Some(1), Some(2)],
+        _ => [Some(0), Some(1)],
+    };
+    if side == Side::Out { out } else { inputs }
+}

@@ -1,0 +1,114 @@
+//! What a layout of weights says of a tensor, and what it sees of it.
+
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
+
+use std::fmt::Debug;
+use std::num::NonZeroUsize;
+
+use super::layout::Layout;
+use super::siblings::{Siblings, TensorShape};
+use crate::Quantization;
+
+/// How one kind of weight and its companions lie on disk.
+///
+/// A tensor is of the first layout that owns it. Of a tensor that it does not own, a layout is asked
+/// nothing.
+pub(super) trait WeightLayout: Debug + Sync {
+    /// The quantization methods that store weights in this layout.
+    fn methods(&self) -> &'static [&'static str];
+
+    /// Whether a configuration says that weights are in this layout.
+    fn is_named_by(&self, quantization: &Quantization) -> bool {
+        quantization.method().is_some_and(|method| self.methods().contains(&method))
+    }
+
+    /// The number of inputs that share a scale, where the format fixes it.
+    fn block(&self) -> Option<usize> {
+        None
+    }
+
+    /// Whether a tensor is in this layout, by its leaf, dtype, shape and siblings.
+    fn owns(&self, tensor: &Member<'_>) -> bool;
+
+    /// Where an axis of the layer lies in a tensor that does not hold one number.
+    fn axis(&self, tensor: &Member<'_>, side: Side) -> Located;
+
+    /// The dimension along which experts lie: that before both axes.
+    fn experts(&self, tensor: &Member<'_>) -> Option<usize> {
+        (tensor.rank() > 2).then_some(0)
+    }
+}
+
+/// A tensor among those of its module.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Member<'a> {
+    pub(super) tensor: TensorShape<'a>,
+    /// Where a tensor of the module is among all.
+    pub(super) position: usize,
+    pub(super) siblings: Siblings<'a>,
+    pub(super) quantization: Option<&'a Quantization>,
+    /// What rules say of the order of axes.
+    pub(super) order: Layout,
+}
+
+impl<'a> Member<'a> {
+    pub(super) fn leaf(&self) -> &'a str {
+        self.tensor.leaf()
+    }
+
+    pub(super) const fn rank(&self) -> usize {
+        self.tensor.rank()
+    }
+
+    /// The tensor of the same module that has this leaf.
+    pub(super) fn sibling(&self, leaf: &str) -> Option<Self> {
+        let tensor = self.siblings.find(self.position, leaf)?;
+        Some(Self { tensor, ..*self })
+    }
+
+    /// A dimension with an element on disk for each along the axis, if there is such a dimension.
+    pub(super) fn plain(&self, dim: usize) -> Option<OnDisk> {
+        self.along(dim, NonZeroUsize::MIN)
+    }
+
+    /// A dimension with an element on disk for `per` along the axis, if there is such a dimension.
+    pub(super) fn along(&self, dim: usize, per: NonZeroUsize) -> Option<OnDisk> {
+        OnDisk::along(&self.tensor, dim, per)
+    }
+
+    /// The last dimension but so many, if there is one.
+    pub(super) const fn dim_from_end(&self, skipped: usize) -> Option<usize> {
+        match self.rank().checked_sub(skipped) {
+            Some(rank) => rank.checked_sub(1),
+            None => None,
+        }
+    }
+}
+
+/// The axes by which rules cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Out,
+    In,
+}
+
+/// An axis of a layer in one tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct OnDisk {
+    pub(super) dim: usize,
+    /// Elements along the axis for one on disk.
+    pub(super) per: NonZeroUsize,
+    /// Elements along the axis.
+    pub(super) len: usize,
+}
+
+impl OnDisk {
+    /// A dimension with an element on disk for `per` along the axis, if there is such a dimension.
+    pub(super) fn along(tensor: &TensorShape<'_>, dim: usize, per: NonZeroUsize) -> Option<Self> {
+        let len = tensor.shape.get(dim)?.saturating_mul(per.get());
+        Some(Self { dim, per, len })
+    }
+}
+
+/// Where an axis is; none if the tensor has no such axis; or why it cannot be cut.
+pub(super) type Located = Result<Option<OnDisk>, &'static str>;
