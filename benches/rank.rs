@@ -57,7 +57,7 @@ fn main() {
     for tensor in model.tensors() {
         let shape = tensor.shape().to_vec();
         let is_matrix = shape.len() == 2;
-        wanted.push((tensor.shard(), tensor.name().to_owned(), shape, matrices));
+        wanted.push((tensor.shard().position(), tensor.name().to_owned(), shape, matrices));
         matrices += usize::from(is_matrix);
     }
     let plan = || rank_plan(&model.plan(), RANK, WORLD).expect("whole tensors can be cut");

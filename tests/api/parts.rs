@@ -66,7 +66,7 @@ proptest! {
         prop_assert_eq!(store.len(), 3);
         for (name, loaded) in store.iter() {
             let shard = model.info(name).expect("a tensor").shard();
-            let path = dir.path().join(model.shards()[shard].path());
+            let path = dir.path().join(shard.path());
             let file = TensorFile::open(path).expect("a shard");
             let selection = part(name).expect("it was selected");
             let read = file.read_selection(name, &selection).expect("a part that fits");

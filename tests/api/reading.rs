@@ -213,7 +213,7 @@ fn places_that_do_not_suit_the_plan_are_refused_before_anything_is_read() {
         r#"tensor "short": expected one place of 200 bytes to load it into, found none"#
     ));
     let model = ModelDir::open(folder.path()).unwrap();
-    let shard = &model.shards()[model.info("short").unwrap().shard()];
+    let shard = model.info("short").unwrap().shard();
     assert_eq!(error.path(), Some(&*folder.path().join(shard.path())));
     let error = load(vec![("odd", 3), ("short", 200), ("short", 200)]);
     assert!(matches!(&error, Error::Destination { found, .. } if **found == [200, 200]), "{error}");

@@ -66,6 +66,7 @@ struct Disk {
 }
 
 impl Opener for Disk {
+    type Shard = usize;
     type Reader = OpenFile;
 
     fn open(&self, _shard: usize) -> tensorfile::Result<OpenFile> {

@@ -179,7 +179,7 @@ impl Asked<'_> {
         let mut loaded = Vec::new();
         let mut empty = 0;
         for rank in 0..world {
-            let plan = model.plan().filter(|tensor| tensor.shard() % world == rank);
+            let plan = model.plan().filter(|tensor| tensor.shard().position() % world == rank);
             let store = Way::LoadMany.run(&plan).map_err(|error| Refusal::from(error).text)?;
             empty += usize::from(store.is_empty());
             loaded.extend(store.names().map(str::to_owned));

@@ -19,7 +19,7 @@ pub(crate) fn file_of(target: &Path, open_as: OpenAs, tensor: &str) -> Result<Pa
     }
     let model = ModelDir::open(target).map_err(|error| Refusal::from(error).text)?;
     let info = model.info(tensor).map_err(|error| Refusal::from(error).text)?;
-    Ok(model.path().join(model.shards()[info.shard()].path()))
+    Ok(model.path().join(info.shard().path()))
 }
 
 /// Reads a part of a tensor in three ways, which must agree.

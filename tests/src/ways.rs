@@ -253,7 +253,6 @@ impl Listing {
     }
 
     fn of_model(model: &ModelDir) -> Self {
-        let shard = |i: usize| model.shards()[i].path();
         let mut metadata = None;
         for shard in model.shards() {
             if let Some(entries) = shard.metadata() {
@@ -262,7 +261,7 @@ impl Listing {
         }
         let tensors = model.tensors();
         Self {
-            tensors: tensors.map(|t| Listed::named(t.info(), shard(t.shard()))).collect(),
+            tensors: tensors.map(|t| Listed::named(t.info(), t.shard().path())).collect(),
             metadata,
             planned_bytes: model.plan().bytes_selected(),
             report: model.report().clone(),

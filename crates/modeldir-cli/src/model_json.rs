@@ -11,7 +11,7 @@ use crate::json::path_json;
 pub(crate) fn model_json(model: &ModelDir) -> Value {
     let tensor = |tensor: IndexedTensor<'_>| {
         let (dtype, shape, byte_len) = (tensor.dtype().name(), tensor.shape(), tensor.byte_len());
-        let shard = path_json(model.shards()[tensor.shard()].path());
+        let shard = path_json(tensor.shard().path());
         let value = json!({ "dtype": dtype, "shape": shape, "bytes": byte_len, "shard": shard });
         (tensor.name().to_owned(), value)
     };

@@ -31,7 +31,7 @@ pub(crate) fn parts(plan: &LoadPlan, max_bytes: u64) -> Vec<LoadPlan> {
 /// Where a tensor lies: the shard, and the bytes in it.
 fn place(tensor: IndexedTensor<'_>) -> (usize, u64, u64) {
     let range = tensor.file_range();
-    (tensor.shard(), range.start, range.end)
+    (tensor.shard().position(), range.start, range.end)
 }
 
 #[cfg(test)]

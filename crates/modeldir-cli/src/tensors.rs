@@ -16,7 +16,7 @@ pub(crate) fn tensor_rows(model: &ModelDir) -> Table<5> {
     let mut table = Table::new(columns);
     for tensor in model.tensors() {
         let (dtype, shape) = (tensor.dtype().to_string(), format!("{:?}", tensor.shape()));
-        let shard = PathText(model.shards()[tensor.shard()].path()).to_string();
+        let shard = PathText(tensor.shard().path()).to_string();
         table.row([shown(tensor.name()), dtype, shape, bytes(tensor.byte_len() as u64), shard]);
     }
     table

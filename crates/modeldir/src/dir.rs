@@ -3,11 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use tensorfile::{Metadata, PathText, Selection, Tensor};
+use tensorfile::{PathText, Selection, Tensor};
 use tracing::debug_span;
 use tracing::field::Empty;
 
-use crate::alias::{self, AliasSources};
 use crate::config::ModelConfig;
 use crate::generation::GenerationConfig;
 use crate::index::{Findings, Index, IndexedTensor, Shard};
@@ -48,6 +47,7 @@ pub struct ModelDir {
 struct Beside {
     report: Report,
     config: Result<ModelConfig>,
+    quantization: Result<Option<Quantization>>,
     tokenizer: TokenizerFiles,
     max_json_bytes: u64,
 }
@@ -56,8 +56,8 @@ impl ModelDir {
     /// Opens a directory, one weight file, or the directory of an index file.
     ///
     /// Blocks while JSON files and the headers of all shards are read, in parallel; no byte of a
-    /// tensor is. A broken configuration or tokenizer does not fail here, but where it is asked
-    /// for.
+    /// tensor is. A broken configuration, quantization or tokenizer does not fail here, but where
+    /// it is asked for.
     ///
     /// # Errors
     ///
@@ -84,23 +84,18 @@ impl ModelDir {
         let resolved = resolve::resolve(path, input, options, config.as_ref().ok())?;
         let root = &resolved.root;
         let map = resolved.index.as_ref().map(|index| &index.map);
-        let (mut index, findings) = Index::build(root, &resolved.shards, map, options)?;
-        let (aliases, left_out) = find_aliases(&index, &resolved, config.as_ref().ok(), options);
-        index.aliases = Arc::new(aliases);
+        let tied = config.as_ref().ok().and_then(ModelConfig::tie_word_embeddings);
+        let (index, findings) = Index::build(root, &resolved.shards, map, tied, options)?;
+        let quantization = quantization(root, &config, options.max_json_bytes);
 
         let names = &resolved.file_names;
         let tokenizer = TokenizerFiles::with_max_bytes(root.clone(), names, options.max_json_bytes);
-        let mut report = report(&index, resolved, findings, config.as_ref().ok());
-        if left_out > 0 {
-            let more =
-                format!("metadata has {left_out} entries for aliases beyond those that are kept");
-            report.notes.push(more);
-        }
-        span.record("files", index.shards.len());
+        let report = report(&index, resolved, findings, config.as_ref().ok());
+        span.record("files", index.shards().len());
         span.record("tensors", index.len());
         span.record("bytes", index.byte_len());
         let max_json_bytes = options.max_json_bytes;
-        let beside = Beside { report, config, tokenizer, max_json_bytes };
+        let beside = Beside { report, config, quantization, tokenizer, max_json_bytes };
         Ok(Self { index: Arc::new(index), beside: Arc::new(beside) })
     }
 
@@ -141,7 +136,7 @@ impl ModelDir {
     /// Whether there is a tensor of this name, or an alias.
     #[must_use]
     pub fn contains(&self, name: &str) -> bool {
-        self.index.position(self.index.aliases.target(name)).is_some()
+        self.index.find(self.index.aliases.target(name)).is_some()
     }
 
     /// What the headers say of a tensor; an alias stands for its target.
@@ -150,14 +145,13 @@ impl ModelDir {
     ///
     /// [`Error::TensorNotFound`] if there is none.
     pub fn info(&self, name: &str) -> Result<IndexedTensor<'_>> {
-        let position = self.index.position(self.index.aliases.target(name));
-        position.and_then(|i| self.index.get(i)).ok_or_else(|| self.index.not_found(name))
+        self.index.resolve(name)
     }
 
-    /// The weight files; [`IndexedTensor::shard`] is a position in this list.
+    /// The weight files, each at its [`Shard::position`].
     #[must_use]
     pub fn shards(&self) -> &[Shard] {
-        &self.index.shards
+        self.index.shards()
     }
 
     /// What was ignored or found odd.
@@ -177,18 +171,12 @@ impl ModelDir {
     }
 
     /// How the weights are quantized, wherever the directory says it, or `None` if it does not.
-    /// May read a JSON file.
     ///
     /// # Errors
     ///
-    /// If a file that could say it is broken.
-    pub fn quantization(&self) -> Result<Option<Quantization>> {
-        let config = match &self.beside.config {
-            Ok(config) => Some(config),
-            Err(Error::NoFile { .. }) => None,
-            Err(error) => return Err(error.clone()),
-        };
-        Quantization::in_directory(self.path(), config, self.beside.max_json_bytes)
+    /// If a file that could say it was broken when the directory was opened.
+    pub fn quantization(&self) -> Result<Option<&Quantization>> {
+        self.beside.quantization.as_ref().map(Option::as_ref).map_err(Error::clone)
     }
 
     /// Reads `generation_config.json`, or returns `None` if there is none.
@@ -209,7 +197,7 @@ impl ModelDir {
     /// Plans to load every tensor. Does no I/O.
     #[must_use]
     pub fn plan(&self) -> LoadPlan {
-        LoadPlan::new(Arc::clone(&self.index), 0..self.len())
+        LoadPlan::new(&self.index, self.index.iter())
     }
 
     /// Reads one tensor into memory of its own; an alias stands for its target.
@@ -245,8 +233,7 @@ impl ModelDir {
 
     /// Plans what one rank of a distributed job takes, by rules about names.
     ///
-    /// What was odd about rules and names is in [`LoadPlan::partition_report`]. Reads no tensor;
-    /// may read a JSON file that tells how the weights are quantized.
+    /// What was odd about rules and names is in [`LoadPlan::partition_report`]. Does no I/O.
     ///
     /// ```
     /// use modeldir::{ModelDir, Partition, Topology};
@@ -267,14 +254,12 @@ impl ModelDir {
     ///
     /// # Errors
     ///
-    /// As [`Partition::cut`], and if a file that could tell the quantization is broken.
+    /// As [`Partition::cut`], and those of [`quantization`](Self::quantization).
     pub fn plan_for(&self, partition: &Partition, topology: &Topology) -> Result<LoadPlan> {
         let quantization = self.quantization()?;
-        let tensors = self.index.iter().map(IndexedTensor::info);
-        let shapes: Vec<TensorShape<'_>> = tensors
-            .map(|info| TensorShape { name: info.name(), dtype: info.dtype(), shape: info.shape() })
-            .collect();
-        let cut = partition.cut_sorted(topology, quantization.as_ref(), &shapes)?;
+        let shapes: Vec<_> =
+            self.index.iter().map(|tensor| TensorShape::from(tensor.info())).collect();
+        let cut = partition.cut_sorted(topology, quantization, &shapes)?;
         LoadPlan::for_rank(&self.index, cut)
     }
 
@@ -288,27 +273,29 @@ impl ModelDir {
     }
 
     fn plan_one(&self, name: &str) -> Result<LoadPlan> {
-        let position = self.index.position(self.index.aliases.target(name));
-        let position = position.ok_or_else(|| self.index.not_found(name))?;
-        Ok(LoadPlan::new(Arc::clone(&self.index), [position]))
+        Ok(LoadPlan::new(&self.index, [self.index.resolve(name)?]))
     }
 }
 
-/// Asks disk first, then caller, metadata and configuration.
-fn find_aliases(
-    index: &Index,
-    resolved: &Resolved,
-    config: Option<&ModelConfig>,
-    options: &OpenOptions,
-) -> (alias::Aliases, usize) {
-    let in_index = resolved.index.iter().flat_map(|index| index.map.metadata().iter());
-    let in_shards = index.shards.iter().filter_map(Shard::metadata).flat_map(Metadata::iter);
-    let sources = AliasSources {
-        declared: &options.aliases,
-        metadata: in_index.chain(in_shards),
-        tied: config.and_then(ModelConfig::tie_word_embeddings),
+/// How the weights are quantized, by the configuration or a file beside it; without knowing what the
+/// configuration says, nothing is known.
+fn quantization(
+    root: &Path,
+    config: &Result<ModelConfig>,
+    max_json_bytes: u64,
+) -> Result<Option<Quantization>> {
+    let config = match config {
+        Ok(config) => Some(config),
+        Err(Error::NoFile { .. }) => None,
+        Err(error) => return Err(error.clone()),
     };
-    alias::find(|name| index.position(name).is_some(), sources)
+    Quantization::in_directory(root, config, max_json_bytes)
+}
+
+/// The note on entries of metadata for aliases that were too many.
+fn aliases_left_out(count: usize) -> Option<String> {
+    let note = || format!("metadata has {count} entries for aliases beyond those that are kept");
+    (count > 0).then(note)
 }
 
 /// Bytes of the tensors that the weight map names.
@@ -331,11 +318,12 @@ fn report(
         declared: declared.as_str().to_owned(),
         declared_bytes: declared.byte_len(),
         tensor_bytes: mapped_bytes(index, &findings),
-        file_bytes: index.shards.iter().map(Shard::file_len).sum(),
+        file_bytes: index.shards().iter().map(Shard::file_len).sum(),
     });
-    let trailing = index.shards.iter().filter(|shard| shard.trailing_bytes() > 0);
+    let trailing = index.shards().iter().filter(|shard| shard.trailing_bytes() > 0);
     let mut notes = resolved.notes;
     notes.extend(config.into_iter().flat_map(ModelConfig::notes).cloned());
+    notes.extend(aliases_left_out(findings.aliases_left_out));
     Report {
         family: resolved.family,
         index_file: resolved.index.map(|file| {

@@ -1,183 +1,86 @@
 //! Which shard holds which tensor: the headers of all shards, joined with the weight map.
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
+mod build;
 mod shard;
+mod tensor;
 
-use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::ops::{self, Range};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use tensorfile::reserve::{self, NoMemory};
-use tensorfile::{Dtype, FileFact, SourceFile, TensorInfo};
-use tracing::debug_span;
-use tracing::field::Empty;
+use serde::Serialize;
+use tensorfile::{FileFact, SourceFile, TensorInfo};
 
 use crate::alias::{Alias, Aliases};
-use crate::join::{self, Fit, Joined, Slot, Tensors, Wanted};
-use crate::options::{MissingShards, OpenOptions, Unindexed};
-use crate::report::StrayTensor;
-use crate::resolve::Causes;
+use crate::join::Slot;
 use crate::similar;
-use crate::weight_map::WeightMap;
-use crate::{Error, Fault, Result};
+use crate::{Error, Result};
 
-use shard::Opened;
+pub(crate) use build::Findings;
 pub use shard::Shard;
+pub use tensor::IndexedTensor;
 
-/// A tensor of the model and the shard that holds it.
-#[derive(Clone, Copy, Debug)]
-pub struct IndexedTensor<'a> {
-    info: &'a TensorInfo,
-    shard: usize,
-}
+/// A tensor of one index. Only the index makes them, so there always is one of this number; they are
+/// in the order of names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct TensorId(u32);
 
-impl<'a> IndexedTensor<'a> {
-    /// The name.
-    #[must_use]
-    pub fn name(self) -> &'a str {
-        self.info.name()
-    }
-
-    /// The type of the elements.
-    #[must_use]
-    pub fn dtype(self) -> Dtype {
-        self.info.dtype()
-    }
-
-    /// The extent of each dimension, in elements.
-    #[must_use]
-    pub fn shape(self) -> &'a [usize] {
-        self.info.shape()
-    }
-
-    /// Bytes of the whole tensor.
-    #[must_use]
-    pub fn byte_len(self) -> usize {
-        self.info.byte_len()
-    }
-
-    /// Where the bytes lie in the shard's file.
-    #[must_use]
-    pub fn file_range(self) -> Range<u64> {
-        self.info.file_range()
-    }
-
-    /// The position of the shard in [`ModelDir::shards`](crate::ModelDir::shards).
-    #[must_use]
-    pub fn shard(self) -> usize {
-        self.shard
-    }
-
-    /// What the header says of the tensor.
-    #[must_use]
-    pub fn info(self) -> &'a TensorInfo {
-        self.info
+impl TensorId {
+    /// That of the tensor at a position in the order of names, which the join counts in 32 bits.
+    fn at(position: usize) -> Self {
+        Self(u32::try_from(position).unwrap_or(u32::MAX))
     }
 }
 
-/// Faults of tensors that an error lists; more are only counted, for there may be millions.
-const MAX_TENSOR_FAULTS: usize = 1000;
+/// A shard of one index. Only the index makes them, so there always is one of this number; they are
+/// in the order of [`ModelDir::shards`](crate::ModelDir::shards).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(transparent)]
+pub(crate) struct ShardId(u32);
+
+impl ShardId {
+    /// Its place in the list of shards.
+    pub(crate) const fn position(self) -> usize {
+        self.0 as usize
+    }
+
+    /// The one after it.
+    const fn next(self) -> Self {
+        Self(self.0.saturating_add(1))
+    }
+
+    /// The shard of this number in the list that it was made for.
+    fn of(self, shards: &[Shard]) -> &Shard {
+        shards.get(self.position()).expect("shards are numbered as they lie in their list")
+    }
+
+    /// A number of no index in particular.
+    #[cfg(test)]
+    pub(crate) const fn for_test(number: u32) -> Self {
+        Self(number)
+    }
+}
+
+/// What lies in a slot that was made of these shards.
+fn stored(shards: &[Shard], slot: Slot) -> (&Shard, &TensorInfo) {
+    let shard = ShardId(slot.shard).of(shards);
+    let info = shard.tensors().get(slot.tensor as usize);
+    (shard, info.expect("slots are made of the tensors of each shard"))
+}
 
 /// The tensors of a model directory by name, and the shards they lie in.
 #[derive(Debug)]
 pub(crate) struct Index {
     /// The folder to which shard paths are relative.
     pub(crate) root: PathBuf,
-    pub(crate) shards: Vec<Shard>,
+    shards: Vec<Shard>,
     /// Where each tensor is, by name; every name once.
     order: Vec<Slot>,
     pub(crate) aliases: Arc<Aliases>,
 }
 
-/// What building an index found and did not refuse.
-#[derive(Debug, Default)]
-pub(crate) struct Findings {
-    pub(crate) unindexed: Vec<StrayTensor>,
-    pub(crate) stale: Vec<StrayTensor>,
-    pub(crate) skipped: Vec<Fault>,
-}
-
 impl Index {
-    /// Reads the headers of these shards, relative to `root`, and joins them with the weight map.
-    ///
-    /// Every fault is in the one error: shards that are missing or cannot be used, tensors that
-    /// are not where the map has them, tensors that two shards hold.
-    pub(crate) fn build(
-        root: &Path,
-        shard_paths: &[PathBuf],
-        map: Option<&WeightMap>,
-        options: &OpenOptions,
-    ) -> Result<(Self, Findings)> {
-        let span = debug_span!("index", shards = shard_paths.len(), tensors = Empty).entered();
-        let no_memory = |none| no_memory(root, none);
-        let wanted = wanted(map).map_err(no_memory)?;
-        let opened = shard::open_all(root, shard_paths, &wanted, options)?;
-        let mut index = Self {
-            root: root.to_owned(),
-            shards: Vec::new(),
-            order: Vec::new(),
-            aliases: Arc::default(),
-        };
-        let (fits, lost) = index.add_shards(shard_paths, opened, &wanted).map_err(no_memory)?;
-        let joined = index.join(map, fits, options.unindexed).map_err(no_memory)?;
-        // Of a model without any shard nothing is left to be opened.
-        let skips = options.missing_shards == MissingShards::Skip && !index.shards.is_empty();
-        let (mut skipped, mut faults) = (Vec::new(), Vec::new());
-        for fault in lost {
-            let is_skipped = skips && matches!(fault, Fault::MissingShard { .. });
-            let list = if is_skipped { &mut skipped } else { &mut faults };
-            reserve::push(list, fault).map_err(no_memory)?;
-        }
-        let (of_tensors, more) = index.join_faults(&joined, options.unindexed);
-        for fault in of_tensors {
-            reserve::push(&mut faults, fault).map_err(no_memory)?;
-        }
-        if !faults.is_empty() {
-            return Err(Error::Incomplete { path: root.to_owned(), faults, more });
-        }
-        let unindexed = index.strays(&joined.unindexed).map_err(no_memory)?;
-        let stale = index.strays(&joined.stale).map_err(no_memory)?;
-        index.order = joined.order;
-        span.record("tensors", index.len());
-        Ok((index, Findings { unindexed, stale, skipped }))
-    }
-
-    /// Takes the shards that could be opened, and says how each fits, and why the others are lost.
-    fn add_shards<'m>(
-        &mut self,
-        paths: &[PathBuf],
-        opened: Vec<Opened<'m>>,
-        wanted: &[Vec<Wanted<'m>>],
-    ) -> Result<(Vec<Fit<'m>>, Vec<Fault>), NoMemory> {
-        let (mut fits, mut lost, mut causes) = (Vec::new(), Vec::new(), Causes::new(&self.root));
-        for (i, (path, opened)) in paths.iter().zip(opened).enumerate() {
-            match opened {
-                Ok((shard, fit)) => {
-                    reserve::push(&mut self.shards, shard)?;
-                    reserve::push(&mut fits, fit)?;
-                }
-                Err(error) => {
-                    let tensors =
-                        join::names(wanted.get(i).map(Vec::as_slice).unwrap_or_default())?;
-                    reserve::push(&mut lost, shard_fault(&mut causes, path, error, tensors))?;
-                }
-            }
-        }
-        Ok((fits, lost))
-    }
-
-    /// Joins the shards with the weight map, if there is one.
-    fn join<'m>(
-        &self,
-        map: Option<&'m WeightMap>,
-        fits: Vec<Fit<'m>>,
-        unindexed: Unindexed,
-    ) -> Result<Joined<'m>, NoMemory> {
-        match map {
-            Some(map) => join::with_map(self, fits, map.iter().map(|(name, _)| name), unindexed),
-            None => join::without_map(self, self.shards.iter().map(Shard::num_tensors)),
-        }
-    }
-
     /// Number of tensors.
     pub(crate) fn len(&self) -> usize {
         self.order.len()
@@ -188,28 +91,44 @@ impl Index {
         self.iter().map(|tensor| tensor.byte_len() as u64).fold(0, u64::saturating_add)
     }
 
+    /// The weight files.
+    pub(crate) fn shards(&self) -> &[Shard] {
+        &self.shards
+    }
+
     /// The tensors, by name.
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = IndexedTensor<'_>> {
-        self.order.iter().map(|slot| self.at(*slot))
+        self.order.iter().enumerate().map(|(i, slot)| self.in_slot(TensorId::at(i), *slot))
     }
 
-    /// The tensor at a position in the order of names.
-    pub(crate) fn get(&self, position: usize) -> Option<IndexedTensor<'_>> {
-        self.order.get(position).map(|slot| self.at(*slot))
+    /// A tensor and its shard.
+    pub(crate) fn tensor(&self, id: TensorId) -> IndexedTensor<'_> {
+        self.in_slot(id, self.slot(id))
     }
 
-    /// The position of a tensor by its stored name.
-    pub(crate) fn position(&self, name: &str) -> Option<usize> {
-        self.order.binary_search_by(|slot| self.at(*slot).name().cmp(name)).ok()
+    /// The tensor that is stored under this name.
+    pub(crate) fn find(&self, name: &str) -> Option<IndexedTensor<'_>> {
+        let by_name = |slot: &Slot| stored(&self.shards, *slot).1.name().cmp(name);
+        let found = self.order.binary_search_by(by_name).ok()?;
+        Some(self.tensor(TensorId::at(found)))
     }
 
-    fn at(&self, slot: Slot) -> IndexedTensor<'_> {
-        let shard = slot.shard as usize;
-        IndexedTensor { info: &self.shards[shard].tensors()[slot.tensor as usize], shard }
+    /// The tensor of this name, or the one that the name is an alias of.
+    pub(crate) fn resolve(&self, name: &str) -> Result<IndexedTensor<'_>> {
+        self.find(self.aliases.target(name)).ok_or_else(|| self.not_found(name))
+    }
+
+    fn slot(&self, id: TensorId) -> Slot {
+        *self.order.get(id.0 as usize).expect("only this index makes the numbers of its tensors")
+    }
+
+    fn in_slot(&self, id: TensorId, slot: Slot) -> IndexedTensor<'_> {
+        let (shard, info) = stored(&self.shards, slot);
+        IndexedTensor { id, info, shard }
     }
 
     /// The error for a name that is neither stored nor an alias.
-    pub(crate) fn not_found(&self, name: &str) -> Error {
+    fn not_found(&self, name: &str) -> Error {
         let hint = self
             .aliases
             .get(name)
@@ -218,15 +137,15 @@ impl Index {
     }
 
     /// Opens a shard again, and makes sure that it is the file whose header was read.
-    pub(crate) fn open_shard(&self, shard: usize) -> tensorfile::Result<SourceFile> {
+    pub(crate) fn open_shard(&self, shard: ShardId) -> tensorfile::Result<SourceFile> {
         let file = SourceFile::open(self.shard_path(shard))?;
-        file.check_same(self.shards[shard].identity())?;
+        file.check_same(self[shard].identity())?;
         Ok(file)
     }
 
     /// Where the file of a shard is.
-    pub(crate) fn shard_path(&self, shard: usize) -> PathBuf {
-        self.root.join(self.shards[shard].path())
+    pub(crate) fn shard_path(&self, shard: ShardId) -> PathBuf {
+        self.root.join(self[shard].path())
     }
 
     /// Puts a name into the error of bytes of a shard that were to be read: that of the first tensor
@@ -234,7 +153,7 @@ impl Index {
     pub(crate) fn with_tensor(
         &self,
         error: tensorfile::Error,
-        shard: usize,
+        shard: ShardId,
         file_range: Range<u64>,
     ) -> tensorfile::Error {
         let Range { start, end } = file_range;
@@ -251,74 +170,27 @@ impl Index {
         };
         let touched = |tensor: &IndexedTensor<'_>| {
             let range = tensor.file_range();
-            tensor.shard() == shard && range.start < wanted.end && wanted.start < range.end
+            tensor.shard().id() == shard && range.start < wanted.end && wanted.start < range.end
         };
         match self.iter().filter(touched).min_by_key(|tensor| tensor.file_range().start) {
             Some(tensor) => error.with_tensor(tensor.name()),
             None => error,
         }
     }
+}
 
-    fn strays(&self, slots: &[Slot]) -> Result<Vec<StrayTensor>, NoMemory> {
-        let mut strays = reserve::list(slots.len())?;
-        for slot in slots {
-            let tensor = reserve::boxed(self.at(*slot).name())?.into();
-            let shard = self.shards[slot.shard as usize].shared_path();
-            strays.push(StrayTensor { tensor, shard });
-        }
-        Ok(strays)
-    }
+impl ops::Index<TensorId> for Index {
+    type Output = TensorInfo;
 
-    /// What the join found that leaves no whole model: the first faults, and how many more.
-    fn join_faults(&self, joined: &Joined<'_>, unindexed: Unindexed) -> (Vec<Fault>, usize) {
-        let shard = |i: u32| self.shards[i as usize].shared_path();
-        let name = |slot: Slot| self.at(slot).name().into();
-        let absent = joined.absent.iter().map(|absent| Fault::NotInShard {
-            tensor: absent.name.into(),
-            shard: shard(absent.shard),
-            found_in: absent.found_in.map(shard),
-        });
-        let duplicates = joined.duplicates.iter().map(|&(first, second)| Fault::DuplicateTensor {
-            tensor: name(first),
-            first: shard(first.shard),
-            second: shard(second.shard),
-        });
-        let refused = joined.unindexed.iter().filter(|_| unindexed == Unindexed::Error);
-        let unindexed = refused
-            .map(|&stray| Fault::Unindexed { tensor: name(stray), shard: shard(stray.shard) });
-        let mut all = absent.chain(duplicates).chain(unindexed);
-        let first = all.by_ref().take(MAX_TENSOR_FAULTS).collect();
-        (first, all.count())
+    fn index(&self, id: TensorId) -> &TensorInfo {
+        stored(&self.shards, self.slot(id)).1
     }
 }
 
-impl Tensors for Index {
-    fn name(&self, slot: Slot) -> &str {
-        self.at(slot).name()
-    }
-}
+impl ops::Index<ShardId> for Index {
+    type Output = Shard;
 
-/// What the map wants of each shard; nothing where there is no map.
-fn wanted(map: Option<&WeightMap>) -> Result<Vec<Vec<Wanted<'_>>>, NoMemory> {
-    map.map_or(Ok(Vec::new()), |map| join::wanted(map.iter(), &map.tensors_per_shard()?))
-}
-
-fn no_memory(root: &Path, NoMemory(byte_len): NoMemory) -> Error {
-    tensorfile::Error::OutOfMemory { path: root.to_owned(), byte_len }.into()
-}
-
-/// The fault of a shard that cannot be used.
-fn shard_fault(
-    causes: &mut Causes<'_>,
-    shard: &Path,
-    error: tensorfile::Error,
-    tensors: Vec<String>,
-) -> Fault {
-    let shard: Arc<Path> = shard.into();
-    match error {
-        tensorfile::Error::NotFound { .. } | tensorfile::Error::DanglingLink { .. } => {
-            Fault::MissingShard { cause: causes.cause(&shard), shard, tensors }
-        }
-        error => Fault::UnusableShard { shard, error, tensors },
+    fn index(&self, id: ShardId) -> &Shard {
+        id.of(&self.shards)
     }
 }

@@ -109,7 +109,7 @@ pub(crate) trait Tensors {
 /// Joins all shards with the weight map, given what each shard's fit was. `names` are those of the
 /// map, in its order; shards that are lost have no fit, and their tensors are not named one by one.
 pub(crate) fn with_map<'m>(
-    shards: &impl Tensors,
+    shards: &(impl Tensors + ?Sized),
     fits: Vec<Fit<'m>>,
     names: impl ExactSizeIterator<Item = &'m str>,
     unindexed: Unindexed,
@@ -139,7 +139,7 @@ pub(crate) fn with_map<'m>(
 
 /// Joins all shards where there is no weight map: every tensor counts.
 pub(crate) fn without_map(
-    shards: &impl Tensors,
+    shards: &(impl Tensors + ?Sized),
     lens: impl Iterator<Item = usize> + Clone,
 ) -> Result<Joined<'static>, NoMemory> {
     let mut joined = Joined::default();
@@ -156,7 +156,7 @@ impl<'m> Joined<'m> {
     /// policy decides about the rest.
     fn add_strays(
         &mut self,
-        shards: &impl Tensors,
+        shards: &(impl Tensors + ?Sized),
         mut strays: Vec<Slot>,
         names: impl Iterator<Item = &'m str>,
         unindexed: Unindexed,
@@ -188,7 +188,11 @@ impl<'m> Joined<'m> {
     }
 
     /// Takes tensors that no map decides on: more than one copy is a duplicate.
-    fn add_unmapped(&mut self, shards: &impl Tensors, slots: Vec<Slot>) -> Result<(), NoMemory> {
+    fn add_unmapped(
+        &mut self,
+        shards: &(impl Tensors + ?Sized),
+        slots: Vec<Slot>,
+    ) -> Result<(), NoMemory> {
         if self.order.is_empty() {
             self.order = slots;
         } else {
@@ -213,7 +217,7 @@ impl<'m> Joined<'m> {
     }
 }
 
-fn by_name_and_shard(shards: &impl Tensors, a: Slot, b: Slot) -> Ordering {
+fn by_name_and_shard(shards: &(impl Tensors + ?Sized), a: Slot, b: Slot) -> Ordering {
     shards.name(a).cmp(shards.name(b)).then(a.shard.cmp(&b.shard))
 }
 

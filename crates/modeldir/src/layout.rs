@@ -1,11 +1,14 @@
 //! Where the bytes of a plan go in memory, and which reads bring them there; pure.
 
+use std::collections::BTreeMap;
+use std::mem;
 use std::ops::Range;
 use std::sync::Arc;
 
 use tensorfile::{ByteRuns, FloatCast, Rows};
 
-use crate::index::IndexedTensor;
+use crate::index::{IndexedTensor, ShardId};
+use crate::plan::Part;
 use crate::request::{MAX_REQUEST_BYTES, Request, RowCut};
 
 /// Address and file offset agree modulo this where they can, so that whole pages can be moved.
@@ -25,13 +28,52 @@ pub(crate) const MAX_BLOCK_BYTES: u64 = 4 << 20;
 /// this many bytes, and a page of the cache or the disk is 4 KiB in any case.
 const MAX_GAP_BYTES: u64 = 16 << 10;
 
+/// Lays parts of tensors out in memory, shard by shard and in file order.
+#[derive(Debug, Default)]
+pub(crate) struct Layout {
+    /// The shard whose parts are being placed.
+    open: Option<ShardLayout>,
+    /// The requests of the shards before.
+    requests: Vec<Request>,
+    /// Bytes of memory of the shards before, for each from which something is read.
+    memory: BTreeMap<ShardId, u64>,
+}
+
+impl Layout {
+    /// Places a part of a tensor that comes after all earlier ones by shard and in file order;
+    /// returns its place in the memory of its shard.
+    pub(crate) fn place(&mut self, tensor: IndexedTensor<'_>, part: &Part) -> Range<u64> {
+        let shard = tensor.shard().id();
+        let done = self.open.take_if(|open| open.shard != shard);
+        self.close(done);
+        let requests = &mut self.requests;
+        let new = || ShardLayout::new(shard, mem::take(requests));
+        self.open.get_or_insert_with(new).place_part(tensor, part)
+    }
+
+    /// The reads, and the bytes of memory that they fill by shard.
+    pub(crate) fn finish(mut self) -> (Vec<Request>, BTreeMap<ShardId, u64>) {
+        let done = self.open.take();
+        self.close(done);
+        (self.requests, self.memory)
+    }
+
+    fn close(&mut self, done: Option<ShardLayout>) {
+        let Some(ShardLayout { shard, requests, memory_len }) = done else { return };
+        self.requests = requests;
+        if memory_len > 0 {
+            self.memory.insert(shard, memory_len);
+        }
+    }
+}
+
 /// Lays the wanted parts of one shard out in memory, in file order.
 ///
 /// Positions in memory are `u64` here, so that nothing can overflow: a shard is at most 2^63 bytes,
 /// and padding adds less than that.
 #[derive(Debug)]
-pub(crate) struct ShardLayout {
-    shard: usize,
+struct ShardLayout {
+    shard: ShardId,
     /// Those of earlier shards, then those of this one.
     requests: Vec<Request>,
     memory_len: u64,
@@ -39,39 +81,30 @@ pub(crate) struct ShardLayout {
 
 impl ShardLayout {
     /// Lays out a shard whose requests follow these.
-    pub(crate) const fn new(shard: usize, requests: Vec<Request>) -> Self {
+    const fn new(shard: ShardId, requests: Vec<Request>) -> Self {
         Self { shard, requests, memory_len: 0 }
     }
 
-    /// Places what is wanted of a tensor that starts after all earlier ones in the file, converted
-    /// if it is to be; returns its memory range.
-    pub(crate) fn place_part(
-        &mut self,
-        tensor: IndexedTensor<'_>,
-        runs: Option<&ByteRuns>,
-        cast: Option<FloatCast>,
-    ) -> Range<u64> {
+    /// Places a part of a tensor that starts after all earlier ones in the file; returns its memory
+    /// range.
+    fn place_part(&mut self, tensor: IndexedTensor<'_>, part: &Part) -> Range<u64> {
+        let cast = part.cast;
         let dtype = cast.map_or(tensor.dtype(), |cast| cast.to().dtype());
         let (file_range, align) = (tensor.file_range(), dtype.align() as u64);
-        match runs {
+        match &part.runs {
             None => self.place(file_range, align, cast),
             Some(runs) => self.place_runs(file_range.start, runs, align, cast),
         }
     }
 
-    /// Places a part that starts after all earlier ones in the file; returns its memory range.
+    /// Places a range that starts after all earlier ones in the file; returns its memory range.
     ///
     /// A part directly follows its neighbour where file and alignment allow it, so that one read
     /// serves both. Tensors are packed without padding in the file; one that would be misaligned
     /// in memory is moved to an aligned place and gets a read of its own, and so is a long one that
     /// a direct read could not bring straight to its place. What is converted comes by way of the
     /// worker's memory in any case.
-    pub(crate) fn place(
-        &mut self,
-        file_range: Range<u64>,
-        align: u64,
-        cast: Option<FloatCast>,
-    ) -> Range<u64> {
+    fn place(&mut self, file_range: Range<u64>, align: u64, cast: Option<FloatCast>) -> Range<u64> {
         let byte_len = file_range.end.saturating_sub(file_range.start);
         let follows = |last: &Request| {
             last.shard == self.shard
@@ -102,7 +135,7 @@ impl ShardLayout {
     /// Runs at even distances become blocks of rows: read whole where the bytes between are few,
     /// and run by run where they are many. Other runs get a read each, so that nothing between
     /// them is read.
-    pub(crate) fn place_runs(
+    fn place_runs(
         &mut self,
         file_start: u64,
         runs: &ByteRuns,
@@ -158,11 +191,6 @@ impl ShardLayout {
             }
             row += count;
         }
-    }
-
-    /// The reads, and the bytes of memory that those of this shard fill.
-    pub(crate) fn finish(self) -> (Vec<Request>, u64) {
-        (self.requests, self.memory_len)
     }
 
     /// The first free place that suits the file offset: congruent to it modulo a page for what is
@@ -245,18 +273,27 @@ mod tests {
     use tensorfile::{Dtype, Float, FloatCast, Header, HeaderOptions, Selection};
 
     use super::ShardLayout;
+    use crate::index::ShardId;
     use crate::request::{MAX_REQUEST_BYTES, Request, RowCut};
+
+    const SHARD: ShardId = ShardId::for_test(3);
+
+    impl ShardLayout {
+        fn finish(self) -> (Vec<Request>, u64) {
+            (self.requests, self.memory_len)
+        }
+    }
 
     /// Lays out parts given as (start, end, align); returns memory ranges and reads.
     fn lay_out(parts: &[(u64, u64, u64)]) -> (Vec<Range<u64>>, Vec<Request>, u64) {
-        let mut layout = ShardLayout::new(3, Vec::new());
+        let mut layout = ShardLayout::new(SHARD, Vec::new());
         let places = parts.iter().map(|&(s, e, a)| layout.place(s..e, a, None)).collect();
         let (requests, memory_len) = layout.finish();
         (places, requests, memory_len)
     }
 
     fn request(file_range: Range<u64>, memory_offset: u64) -> Request {
-        Request { shard: 3, file_range, memory_offset, rows: None, cast: None }
+        Request { shard: SHARD, file_range, memory_offset, rows: None, cast: None }
     }
 
     /// Lays out columns of an 8-bit matrix of this shape, in a file from byte 64 on.
@@ -273,14 +310,14 @@ mod tests {
         let header = Header::from_bytes("m".as_ref(), &file, &HeaderOptions::default()).unwrap();
         let selection = Selection::all().with_ranges(1, columns);
         let runs = selection.lower("m".as_ref(), header.get("w").unwrap()).unwrap();
-        let mut layout = ShardLayout::new(3, Vec::new());
+        let mut layout = ShardLayout::new(SHARD, Vec::new());
         let memory = layout.place_runs(64, &runs, 1, None);
         assert_eq!(memory, 0..runs.byte_len() as u64);
         layout.finish()
     }
 
     fn block(file_range: Range<u64>, memory_offset: u64, rows: RowCut) -> Request {
-        Request { shard: 3, file_range, memory_offset, rows: Some(Arc::new(rows)), cast: None }
+        Request { shard: SHARD, file_range, memory_offset, rows: Some(Arc::new(rows)), cast: None }
     }
 
     #[test]
@@ -337,14 +374,14 @@ mod tests {
     #[test]
     fn a_read_ends_with_its_shard() {
         // What the second shard begins with lies where the first one ended, in file and memory.
-        let mut first = ShardLayout::new(3, Vec::new());
+        let mut first = ShardLayout::new(SHARD, Vec::new());
         first.place(0..64, 1, None);
         let (requests, _) = first.finish();
-        let mut second = ShardLayout::new(4, requests);
+        let mut second = ShardLayout::new(ShardId::for_test(4), requests);
         second.place(64..64, 1, None);
         second.place(64..68, 1, None);
         let (requests, memory_len) = second.finish();
-        let next = Request { shard: 4, ..request(64..68, 0) };
+        let next = Request { shard: ShardId::for_test(4), ..request(64..68, 0) };
         assert_eq!((requests, memory_len), (vec![request(0..64, 0), next], 4));
     }
 
@@ -385,7 +422,7 @@ mod tests {
 
     #[test]
     fn neighbours_that_are_converted_alike_share_a_read() {
-        let mut layout = ShardLayout::new(3, Vec::new());
+        let mut layout = ShardLayout::new(SHARD, Vec::new());
         let narrowing = FloatCast::new(Dtype::F32, Float::BF16);
         let places = [
             layout.place(129..137, 4, widening()),
@@ -415,7 +452,7 @@ mod tests {
         let max = MAX_REQUEST_BYTES;
         for odd in [0, 1, 2, 3, 5] {
             let narrowing = FloatCast::new(Dtype::F32, Float::F16);
-            let mut layout = ShardLayout::new(3, Vec::new());
+            let mut layout = ShardLayout::new(SHARD, Vec::new());
             layout.place(odd..odd + max, 2, narrowing);
             layout.place(odd + max..odd + 2 * max + 8, 2, narrowing);
             let (requests, memory_len) = layout.finish();

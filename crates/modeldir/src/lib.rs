@@ -23,14 +23,15 @@
 //! | --- | --- | --- |
 //! | [`ModelDir::open`] | JSON files and headers | anything that they can show: missing, short or damaged shards, all listed |
 //! | [`ModelDir::plan`] | nothing | nothing |
-//! | [`ModelDir::plan_for`] | nothing, or one JSON file | rules, ranks and tensors that do not go together |
+//! | [`ModelDir::plan_for`] | nothing | rules, ranks and tensors that do not go together |
 //! | [`LoadPlan::cast`] | nothing: the floats of the plan will be converted as they are read | nothing |
 //! | [`LoadPlan::load`] | the plan's requests, in parallel | a file that cannot be read or has changed |
 //! | [`LoadPlan::stream`] | the same, window by window in bounded memory | the same |
 //! | [`LoadPlan::load_into`] | the same, into memory of the caller's | the same, and memory that does not fit |
 //! | [`LoadPlan::map`] | nothing; pages arrive when touched | a file that cannot be mapped or has changed, a plan with a cast |
 //! | [`TensorStore::save`] | nothing; writes files | a file that cannot be written, or weights that are there |
-//! | [`ModelDir::config`] and its like | nothing, or one JSON file | that file being absent or broken |
+//! | [`ModelDir::config`], [`ModelDir::quantization`] | nothing: opening has read them | the file being absent or broken when it was read |
+//! | [`ModelDir::generation_config`], [`ModelDir::tokenizer`] and their files | one JSON file | that file being broken |
 //!
 //! # Promises
 //!

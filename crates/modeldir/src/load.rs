@@ -37,7 +37,8 @@ use tracing::debug_span;
 use tracing::field::Empty;
 
 use crate::Result;
-use crate::plan::LoadPlan;
+use crate::index::ShardId;
+use crate::plan::{LoadPlan, PlannedTensor};
 use crate::store::TensorStore;
 use crate::threads;
 
@@ -125,7 +126,7 @@ impl LoadPlan {
         let run = Run::new(self, options);
         let mut regions = memory::regions(self, memory, |new| run.check_memory(self, new))?;
         let stats = run.run_all(self, job::of_plan(self, &mut regions))?;
-        let tensors = tensors(self, &memory::freeze(regions))?;
+        let tensors = tensors(self, self.planned(), &memory::freeze(regions))?;
         let stats = LoadStats { elapsed: start.elapsed(), ..stats };
         Ok(TensorStore::new(&self.index, tensors, stats))
     }
@@ -218,22 +219,26 @@ impl Workers {
     }
 }
 
-/// The tensors of the plan, by name, as parts of the regions of their shards.
-fn tensors(plan: &LoadPlan, buffers: &BTreeMap<usize, Buffer>) -> Result<Vec<Tensor>> {
+/// Tensors of the plan as parts of the regions of their shards.
+fn tensors<'p>(
+    plan: &LoadPlan,
+    planned: impl ExactSizeIterator<Item = PlannedTensor<'p>>,
+    buffers: &BTreeMap<ShardId, Buffer>,
+) -> Result<Vec<Tensor>> {
     // Aligned for every element type, unlike a vector without memory.
     let empty = BufferMut::with_len(&plan.index.root, 0)?.freeze();
-    let mut tensors = Vec::with_capacity(plan.len());
-    for (placed, tensor) in plan.placed().iter().zip(plan.tensors()) {
-        let memory = &placed.memory_range;
+    let mut tensors = Vec::with_capacity(planned.len());
+    for planned in planned {
+        let memory = planned.memory_range();
         // An empty tensor may have its place where no region is, or behind the end of one.
-        let (buffer, range) = match buffers.get(&tensor.shard()) {
+        let (buffer, range) = match buffers.get(&planned.stored().shard().id()) {
             Some(buffer) if !memory.is_empty() => {
                 (buffer, in_memory(memory.start)..in_memory(memory.end))
             }
             _ => (&empty, 0..0),
         };
-        let (dtype, shape) = (placed.dtype(tensor), placed.shape(tensor));
-        tensors.push(Tensor::new(tensor.name(), dtype, shape, buffer.clone(), range)?);
+        let (name, dtype, shape) = (planned.name(), planned.dtype(), planned.shape());
+        tensors.push(Tensor::new(name, dtype, shape, buffer.clone(), range)?);
     }
     Ok(tensors)
 }

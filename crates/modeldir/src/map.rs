@@ -9,12 +9,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use rayon::prelude::*;
-use tensorfile::{Buffer, SourceFile, Tensor};
+use tensorfile::{Buffer, ByteRuns, SourceFile, Tensor};
 use tracing::debug_span;
 
-use crate::index::IndexedTensor;
+use crate::index::ShardId;
 use crate::load::{LoadStats, is_out_of_files};
-use crate::plan::{LoadPlan, Placed};
+use crate::plan::{LoadPlan, PlannedTensor};
 use crate::store::TensorStore;
 use crate::threads::MAX_OPEN_FILES;
 use crate::{Error, Result, threads};
@@ -84,13 +84,10 @@ impl LoadPlan {
         let start = Instant::now();
         let _span = debug_span!("map", tensors = self.len()).entered();
         self.check_mappable()?;
-        let mut maps: BTreeMap<usize, Buffer> = BTreeMap::new();
+        let mut maps: BTreeMap<ShardId, Buffer> = BTreeMap::new();
         // What is being brought in stays open, so that it can be asked whether it has changed.
         let (mut open, mut threads) = (Vec::new(), 0);
-        let mut shards: Vec<_> = self.tensors().map(IndexedTensor::shard).collect();
-        shards.sort_unstable();
-        shards.dedup();
-        for shard in shards {
+        for shard in self.shards() {
             let file = match self.index.open_shard(shard) {
                 Err(error) if is_out_of_files(&error) && !open.is_empty() => {
                     threads = threads.max(self.bring_in(&maps, &mut open, options)?);
@@ -109,21 +106,28 @@ impl LoadPlan {
         }
         threads = threads.max(self.bring_in(&maps, &mut open, options)?);
         let mut tensors = Vec::with_capacity(self.len());
-        for (placed, tensor) in self.placed().iter().zip(self.tensors()) {
-            if let Some(buffer) = maps.get(&tensor.shard()) {
-                tensors.push(view(placed, tensor, buffer.clone())?);
-            }
+        for planned in self.planned() {
+            let map = &maps[&planned.stored().shard().id()];
+            tensors.push(view(planned, map.clone())?);
         }
         let stats = LoadStats { threads, elapsed: start.elapsed(), ..LoadStats::default() };
         Ok(TensorStore::new(&self.index, tensors, stats))
+    }
+
+    /// The shards of the tensors, each once.
+    fn shards(&self) -> Vec<ShardId> {
+        let mut shards: Vec<_> =
+            self.in_file_order().map(|planned| planned.stored().shard().id()).collect();
+        shards.dedup();
+        shards
     }
 
     /// Brings the wanted bytes of these shards into memory, makes sure that none has changed
     /// meanwhile, and closes them; returns the number of threads that did.
     fn bring_in(
         &self,
-        maps: &BTreeMap<usize, Buffer>,
-        open: &mut Vec<(usize, SourceFile)>,
+        maps: &BTreeMap<ShardId, Buffer>,
+        open: &mut Vec<(ShardId, SourceFile)>,
         options: &MapOptions,
     ) -> Result<usize> {
         let mut pieces = self.pieces();
@@ -133,8 +137,8 @@ impl LoadPlan {
             return Ok(0);
         }
         let threads = threads::count(options.threads, pieces.len());
-        let bring = |(shard, range): &(usize, Range<u64>)| {
-            let Some(map) = maps.get(shard) else { return Ok(()) };
+        let bring = |(shard, range): &(ShardId, Range<u64>)| {
+            let map = &maps[shard];
             let in_memory = |position| usize::try_from(position).unwrap_or(usize::MAX);
             match map.populate(in_memory(range.start)..in_memory(range.end)) {
                 // An old system: the bytes come when they are touched.
@@ -155,8 +159,8 @@ impl LoadPlan {
     }
 
     /// The bytes of all requests by shard, in pieces that threads share out.
-    fn pieces(&self) -> Vec<(usize, Range<u64>)> {
-        let mut ranges: Vec<(usize, Range<u64>)> = Vec::new();
+    fn pieces(&self) -> Vec<(ShardId, Range<u64>)> {
+        let mut ranges: Vec<(ShardId, Range<u64>)> = Vec::new();
         for request in self.requests() {
             let Range { start, end } = request.file_range;
             match ranges.last_mut() {
@@ -166,14 +170,14 @@ impl LoadPlan {
                 _ => ranges.push((request.shard, start..end)),
             }
         }
-        let cut = |(shard, range): (usize, Range<u64>)| {
+        let cut = |(shard, range): (ShardId, Range<u64>)| {
             let Range { start, end } = range;
             (start..end).step_by(PIECE).map(move |at| (shard, at..end.min(at + PIECE as u64)))
         };
         ranges.into_iter().flat_map(cut).collect()
     }
 
-    fn unreadable(&self, shard: usize, range: &Range<u64>, error: io::Error) -> Error {
+    fn unreadable(&self, shard: ShardId, range: &Range<u64>, error: io::Error) -> Error {
         let (path, source) = (self.index.shard_path(shard), Arc::new(error));
         let Range { start, end } = *range;
         let error = tensorfile::Error::Read { path, tensor: None, start, end, source };
@@ -182,13 +186,14 @@ impl LoadPlan {
 
     /// Fails for a tensor whose wanted bytes do not lie together in its file, as they are wanted.
     fn check_mappable(&self) -> Result<()> {
-        for (placed, tensor) in self.placed().iter().zip(self.tensors()) {
-            let about = || (self.index.shard_path(tensor.shard()), tensor.name().into());
-            if let Some(cast) = placed.cast {
+        for planned in self.planned() {
+            let shard = planned.stored().shard().id();
+            let about = || (self.index.shard_path(shard), planned.name().into());
+            if let Some(cast) = planned.cast() {
                 let (path, tensor) = about();
                 return Err(Error::CastMap { path, tensor, cast });
             }
-            let runs = placed.runs.as_ref().map_or(1, |runs| runs.num_runs());
+            let runs = planned.runs().map_or(1, ByteRuns::num_runs);
             if runs > 1 {
                 let (path, tensor) = about();
                 return Err(Error::ScatteredMap { path, tensor, runs });
@@ -199,9 +204,9 @@ impl LoadPlan {
 }
 
 /// The wanted part of a tensor as a part of its mapped file.
-fn view(placed: &Placed, tensor: IndexedTensor<'_>, file: Buffer) -> Result<Tensor> {
-    let whole = tensor.file_range();
-    let (start, end) = match &placed.runs {
+fn view(planned: PlannedTensor<'_>, file: Buffer) -> Result<Tensor> {
+    let whole = planned.stored().file_range();
+    let (start, end) = match planned.runs() {
         None => (whole.start, whole.end),
         Some(runs) => {
             let span = runs.span();
@@ -211,8 +216,7 @@ fn view(placed: &Placed, tensor: IndexedTensor<'_>, file: Buffer) -> Result<Tens
     // The mapping has the length that the header was checked against, so both fit.
     let in_memory = |position| usize::try_from(position).unwrap_or(usize::MAX);
     let range = in_memory(start)..in_memory(end);
-    let shape = placed.shape(tensor);
-    Ok(Tensor::new(tensor.name(), tensor.dtype(), shape, file, range)?)
+    Ok(Tensor::new(planned.name(), planned.dtype(), planned.shape(), file, range)?)
 }
 
 #[cfg(test)]
@@ -252,10 +256,11 @@ mod tests {
         let tensor = modeldir_fixtures::Tensor::new("w", "U8", &[5000], vec![7; 5000]);
         std::fs::write(&path, modeldir_fixtures::file(&[tensor])).unwrap();
         let plan = ModelDir::open(dir.path()).unwrap().plan();
-        let file = plan.index.open_shard(0).unwrap();
+        let shard = plan.index.shards()[0].id();
+        let file = plan.index.open_shard(shard).unwrap();
         // SAFETY: the bytes of the file stay, and nothing looks at the mapping.
-        let maps = BTreeMap::from([(0, unsafe { file.map() }.unwrap())]);
-        let mut open = vec![(0, file)];
+        let maps = BTreeMap::from([(shard, unsafe { file.map() }.unwrap())]);
+        let mut open = vec![(shard, file)];
         // As a write would set it.
         let written = File::options().write(true).open(&path).unwrap();
         written.set_modified(SystemTime::UNIX_EPOCH).unwrap();

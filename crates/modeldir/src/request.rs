@@ -7,6 +7,8 @@ use std::sync::Arc;
 use serde::Serialize;
 use tensorfile::FloatCast;
 
+use crate::index::ShardId;
+
 /// Longest read of a plan: long enough for full device speed, short enough to share out.
 pub(crate) const MAX_REQUEST_BYTES: u64 = 8 << 20;
 
@@ -14,8 +16,8 @@ pub(crate) const MAX_REQUEST_BYTES: u64 = 8 << 20;
 #[non_exhaustive]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Request {
-    /// The position of the shard in [`ModelDir::shards`](crate::ModelDir::shards).
-    pub shard: usize,
+    /// The shard that is read.
+    pub(crate) shard: ShardId,
     /// The bytes of the shard's file from the first that is wanted to the last.
     pub file_range: Range<u64>,
     /// Where the bytes go in the memory that the tensors of this shard share.
@@ -43,6 +45,12 @@ pub struct RowCut {
 }
 
 impl Request {
+    /// The [position](crate::Shard::position) of the shard that is read.
+    #[must_use]
+    pub fn shard_position(&self) -> usize {
+        self.shard.position()
+    }
+
     /// Bytes that the request reads.
     #[must_use]
     pub fn byte_len(&self) -> u64 {

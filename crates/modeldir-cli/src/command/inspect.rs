@@ -52,7 +52,7 @@ impl Args {
 fn print_tallies(model: &ModelDir, out: &mut Output) -> Result {
     let (mut shards, mut dtypes) = (Tally::new("shard"), Tally::new("dtype"));
     for tensor in model.tensors() {
-        shards.add(&PathText(model.shards()[tensor.shard()].path()), tensor.byte_len());
+        shards.add(&PathText(tensor.shard().path()), tensor.byte_len());
         dtypes.add(&tensor.dtype(), tensor.byte_len());
     }
     shards.print(out)?;

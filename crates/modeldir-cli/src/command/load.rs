@@ -59,7 +59,7 @@ impl<'a> Loaded<'a> {
     fn new(model: &'a ModelDir, store: &'a TensorStore) -> Result<Self> {
         let (mut shards, mut dtypes) = (Tally::new("shard"), Tally::new("dtype"));
         for (name, tensor) in store.iter() {
-            let shard = model.shards()[model.info(name)?.shard()].path();
+            let shard = model.info(name)?.shard().path();
             shards.add(&PathText(shard), tensor.byte_len());
             dtypes.add(&tensor.dtype(), tensor.byte_len());
         }

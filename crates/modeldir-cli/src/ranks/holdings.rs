@@ -60,7 +60,7 @@ impl Held {
         let mut numbers: HashMap<Selection, usize> = HashMap::new();
         let mut parts = Vec::with_capacity(ranks.len());
         for topology in ranks {
-            let cut = partition.cut(topology, quantization.as_ref(), &shapes)?;
+            let cut = partition.cut(topology, quantization, &shapes)?;
             let number = |part: Option<Selection>| {
                 let next = numbers.len();
                 part.map(|selection| *numbers.entry(selection).or_insert(next))

@@ -7,6 +7,7 @@ use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIter
 use tensorfile::reserve::{self, NoMemory};
 use tensorfile::{Identity, Metadata, TensorFile, TensorInfo};
 
+use super::ShardId;
 use crate::join::{self, Fit, Wanted};
 use crate::options::OpenOptions;
 use crate::threads::MAX_OPEN_FILES;
@@ -15,6 +16,13 @@ use crate::{Result, threads};
 /// A weight file of the model.
 #[derive(Clone, Debug)]
 pub struct Shard {
+    id: ShardId,
+    file: ShardFile,
+}
+
+/// What was read of a weight file.
+#[derive(Clone, Debug)]
+pub(super) struct ShardFile {
     path: Arc<Path>,
     identity: Identity,
     /// By name.
@@ -24,51 +32,68 @@ pub struct Shard {
 }
 
 impl Shard {
+    pub(super) fn new(id: ShardId, file: ShardFile) -> Self {
+        Self { id, file }
+    }
+
+    /// The position in [`ModelDir::shards`](crate::ModelDir::shards).
+    #[must_use]
+    pub fn position(&self) -> usize {
+        self.id.position()
+    }
+
     /// The path, relative to [`ModelDir::path`](crate::ModelDir::path).
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.path
+        &self.file.path
     }
 
     /// Bytes of the file, header included.
     #[must_use]
     pub fn file_len(&self) -> u64 {
-        self.identity.byte_len()
+        self.file.identity.byte_len()
     }
 
     /// Tensors in the file, those that the model does not take from it included.
     #[must_use]
     pub fn num_tensors(&self) -> usize {
-        self.tensors.len()
+        self.file.tensors.len()
     }
 
     /// Bytes after the last tensor, where [`HeaderOptions`](tensorfile::HeaderOptions) allow them.
     #[must_use]
     pub fn trailing_bytes(&self) -> u64 {
-        self.trailing_bytes
+        self.file.trailing_bytes
     }
 
     /// The `__metadata__` of the header, if it has any.
     #[must_use]
     pub fn metadata(&self) -> Option<&Metadata> {
-        self.metadata.as_ref()
+        self.file.metadata.as_ref()
+    }
+
+    /// What the index calls it.
+    pub(crate) fn id(&self) -> ShardId {
+        self.id
     }
 
     /// The path, shared.
     pub(crate) fn shared_path(&self) -> Arc<Path> {
-        Arc::clone(&self.path)
+        Arc::clone(&self.file.path)
     }
 
     /// What the header declares, by name.
     pub(crate) fn tensors(&self) -> &[TensorInfo] {
-        &self.tensors
+        &self.file.tensors
     }
 
     /// Which file it was when its header was read.
     pub(crate) fn identity(&self) -> &Identity {
-        &self.identity
+        &self.file.identity
     }
+}
 
+impl ShardFile {
     /// Reads the header of a shard; the file is closed again.
     fn open(root: &Path, path: &Path, options: &OpenOptions) -> tensorfile::Result<Self> {
         let file = TensorFile::open_with(root.join(path), &options.header)?;
@@ -81,7 +106,7 @@ impl Shard {
 }
 
 /// A shard and how it fits what is wanted of it, or why it cannot be used.
-pub(super) type Opened<'m> = tensorfile::Result<(Shard, Fit<'m>)>;
+pub(super) type Opened<'m> = tensorfile::Result<(ShardFile, Fit<'m>)>;
 
 /// Reads the header of every shard and compares it with what is wanted of it, in parallel; each
 /// thread has one file open at a time.
@@ -95,9 +120,9 @@ pub(super) fn open_all<'m>(
         tensorfile::Error::OutOfMemory { path, byte_len }
     };
     let open = |(i, path): (usize, &PathBuf)| {
-        let shard = Shard::open(root, path, options)?;
-        let fit = wanted.get(i).map_or(Ok(Fit::default()), |of| join::fit(&shard.tensors, of));
-        Ok((shard, fit.map_err(|none| no_memory(root.join(path), none))?))
+        let file = ShardFile::open(root, path, options)?;
+        let fit = wanted.get(i).map_or(Ok(Fit::default()), |of| join::fit(&file.tensors, of));
+        Ok((file, fit.map_err(|none| no_memory(root.join(path), none))?))
     };
     // The list that is collected below.
     let asked = reserve::check::<Opened<'_>>(paths.len());

@@ -9,14 +9,16 @@ use crate::Result;
 
 /// How shards are opened, and what is asked of them when they are closed.
 pub(super) trait Opener: Sync {
+    /// Which shard it is.
+    type Shard: Copy + Ord + Send;
     /// A shard that is open, until it is dropped.
     type Reader: Send + Sync;
 
     /// Opens a shard.
-    fn open(&self, shard: usize) -> tensorfile::Result<Self::Reader>;
+    fn open(&self, shard: Self::Shard) -> tensorfile::Result<Self::Reader>;
 
     /// Makes sure that nothing has changed a shard while it was read.
-    fn check(&self, shard: usize, reader: &Self::Reader) -> Result<()>;
+    fn check(&self, shard: Self::Shard, reader: &Self::Reader) -> Result<()>;
 
     /// Hears of a shard that nobody reads any more, and how long it was open.
     fn closed(&self, reader: &Self::Reader, elapsed: Duration);
@@ -26,7 +28,7 @@ pub(super) trait Opener: Sync {
 pub(super) struct OpenShards<O: Opener> {
     opener: O,
     max_open: usize,
-    open: Mutex<BTreeMap<usize, Shared<O::Reader>>>,
+    open: Mutex<BTreeMap<O::Shard, Shared<O::Reader>>>,
     closed: Condvar,
     /// How many that were open have been closed; it changes under the lock.
     num_closed: AtomicUsize,
@@ -54,7 +56,7 @@ impl<O: Opener> OpenShards<O> {
     /// the process may open no more files and others will be closed.
     ///
     /// Whoever waits must hold no shard, or all could wait for each other.
-    pub(super) fn open(&self, shard: usize) -> Result<OpenShard<'_, O>> {
+    pub(super) fn open(&self, shard: O::Shard) -> Result<OpenShard<'_, O>> {
         loop {
             let before = self.num_closed.load(Ordering::Relaxed);
             let opened = self.join(shard);
@@ -83,7 +85,7 @@ impl<O: Opener> OpenShards<O> {
     }
 
     /// Counts one reader more of a shard, which may still have to be opened.
-    fn join(&self, shard: usize) -> OpenShard<'_, O> {
+    fn join(&self, shard: O::Shard) -> OpenShard<'_, O> {
         let mut open = self.lock();
         while open.len() >= self.max_open && !open.contains_key(&shard) {
             open = self.closed.wait(open).unwrap_or_else(PoisonError::into_inner);
@@ -112,7 +114,7 @@ impl<O: Opener> OpenShards<O> {
     }
 
     /// The state is consistent after every statement, so a panic elsewhere does not spoil it.
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<usize, Shared<O::Reader>>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<O::Shard, Shared<O::Reader>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -120,7 +122,7 @@ impl<O: Opener> OpenShards<O> {
 /// A shard that one worker reads; it is closed when its last reader drops it.
 pub(super) struct OpenShard<'a, O: Opener> {
     shards: &'a OpenShards<O>,
-    pub(super) shard: usize,
+    pub(super) shard: O::Shard,
     /// Until it is dropped.
     file: Option<Arc<Opened<O::Reader>>>,
 }

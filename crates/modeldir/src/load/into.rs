@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::job::{self, Job};
-use super::memory::in_memory;
 use super::{LoadOptions, LoadStats, Run};
-use crate::plan::LoadPlan;
+use crate::index::TensorId;
+use crate::plan::{LoadPlan, PlannedTensor};
 use crate::{Error, Result};
 
 impl LoadPlan {
@@ -38,31 +38,36 @@ impl LoadPlan {
         places: impl IntoIterator<Item = (N, &'m mut [u8])>,
         options: &LoadOptions<'_>,
     ) -> Result<LoadStats> {
-        let mut by_tensor: BTreeMap<usize, Vec<&mut [u8]>> = BTreeMap::new();
+        let mut by_tensor: BTreeMap<TensorId, Vec<&mut [u8]>> = BTreeMap::new();
         for (name, place) in places {
-            by_tensor.entry(self.planned_position(name.as_ref())?).or_default().push(place);
+            let tensor = self.get(name.as_ref())?.stored().id();
+            by_tensor.entry(tensor).or_default().push(place);
         }
-        // In file order, as far as a tensor comes after another.
-        let mut of_tensors = Vec::with_capacity(self.len());
-        for (placed, tensor) in self.placed().iter().zip(self.tensors()) {
-            let places = by_tensor.remove(&placed.tensor).unwrap_or_default();
-            let needed = in_memory(placed.byte_len());
-            let found: Box<[usize]> = places.iter().map(|place| place.len()).collect();
-            let place = <[&mut [u8]; 1]>::try_from(places).ok().filter(|_| *found == [needed]);
-            let Some([place]) = place else {
-                let (path, tensor) = (self.index.shard_path(tensor.shard()), tensor.name().into());
-                return Err(Error::Destination { path, tensor, needed, found });
-            };
-            of_tensors.push(((tensor.shard(), tensor.file_range().start), placed, place));
-        }
-        of_tensors.sort_by_key(|(position, ..)| *position);
         let mut jobs: Vec<Job<'_>> = Vec::new();
-        for (_, placed, place) in of_tensors {
-            let (requests, memory_start) = self.requests_of(placed);
+        for planned in self.in_file_order() {
+            let places = by_tensor.remove(&planned.stored().id()).unwrap_or_default();
+            let place = the_one(places, planned.byte_len());
+            let place = place.map_err(|found| self.no_destination(planned, found))?;
+            let (requests, memory_start) = planned.requests();
             job::fill(&mut jobs, &requests, memory_start, place);
         }
         let run = Run::new(self, options);
         run.check_memory(self, 0)?;
         run.run_all(self, jobs)
+    }
+
+    fn no_destination(&self, planned: PlannedTensor<'_>, found: Box<[usize]>) -> Error {
+        let path = self.index.shard_path(planned.stored().shard().id());
+        let (tensor, needed) = (planned.name().into(), planned.byte_len());
+        Error::Destination { path, tensor, needed, found }
+    }
+}
+
+/// The one place, if it is as long as it has to be, or the lengths of those that were given.
+fn the_one(places: Vec<&mut [u8]>, needed: usize) -> Result<&mut [u8], Box<[usize]>> {
+    let found: Box<[usize]> = places.iter().map(|place| place.len()).collect();
+    match <[&mut [u8]; 1]>::try_from(places) {
+        Ok([place]) if place.len() == needed => Ok(place),
+        _ => Err(found),
     }
 }

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use tensorfile::FloatCast;
 
 use super::memory::{Regions, in_memory};
+use crate::index::ShardId;
 use crate::plan::LoadPlan;
 use crate::request::{Request, RowCut};
 
 /// One request and the memory that it fills.
 #[derive(Debug)]
 pub(super) struct Job<'p> {
-    pub(super) shard: usize,
+    pub(super) shard: ShardId,
     pub(super) file_range: Range<u64>,
     /// What is wanted of the bytes, if not all.
     pub(super) rows: Option<Arc<RowCut>>,

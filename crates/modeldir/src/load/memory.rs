@@ -7,6 +7,7 @@ use std::fmt;
 use tensorfile::{Buffer, BufferMut, Tensor};
 
 use crate::Result;
+use crate::index::ShardId;
 use crate::plan::LoadPlan;
 
 /// Memory that a store has given up, for the next load; see [`LoadPlan::load_reusing`].
@@ -60,9 +61,9 @@ impl fmt::Debug for Memory {
 /// Most bytes that reused regions have in all and nobody needs. They count as memory of the load.
 const MAX_SPARE: usize = 32 << 20;
 
-/// The regions of a load by the positions of their shards; none for a shard that nothing is read
+/// The regions of a load by their shards; none for a shard that nothing is read
 /// from.
-pub(super) type Regions = BTreeMap<usize, BufferMut>;
+pub(super) type Regions = BTreeMap<ShardId, BufferMut>;
 
 /// A region for each shard: of this memory what fits, and new ones, which nothing has touched yet.
 ///
@@ -102,7 +103,7 @@ pub(super) fn in_memory(len: u64) -> usize {
 }
 
 /// The same regions, shareable and fixed.
-pub(super) fn freeze(regions: Regions) -> BTreeMap<usize, Buffer> {
+pub(super) fn freeze(regions: Regions) -> BTreeMap<ShardId, Buffer> {
     regions.into_iter().map(|(shard, region)| (shard, region.freeze())).collect()
 }
 
@@ -143,8 +144,9 @@ mod tests {
             Ok(())
         };
         let regions = regions(&plan, memory([old]), check).unwrap();
-        assert_eq!(regions[&1].len(), old);
-        assert!(regions[&0].len() < 1 << 20);
+        let [short, long] = [0, 1].map(|i| plan.index.shards()[i].id());
+        assert_eq!(regions[&long].len(), old);
+        assert!(regions[&short].len() < 1 << 20);
     }
 
     #[test]

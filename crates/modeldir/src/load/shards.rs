@@ -11,7 +11,7 @@ use super::options::Io;
 use super::reader::ShardReader;
 use super::stats::Counters;
 use crate::Result;
-use crate::index::Index;
+use crate::index::{Index, ShardId};
 use crate::threads::MAX_OPEN_FILES;
 
 /// Most shards that are open at a time: each may be open once more for direct reads.
@@ -39,14 +39,15 @@ impl<'a> Shards<'a> {
 }
 
 impl Opener for Shards<'_> {
+    type Shard = ShardId;
     type Reader = ShardReader;
 
-    fn open(&self, shard: usize) -> tensorfile::Result<ShardReader> {
+    fn open(&self, shard: ShardId) -> tensorfile::Result<ShardReader> {
         let file = self.index.open_shard(shard)?;
         let span = debug_span!(
             parent: &self.span,
             "shard",
-            path = %PathText(self.index.shards[shard].path()),
+            path = %PathText(self.index[shard].path()),
             direct = Empty,
             buffered = Empty,
             gathered = Empty,
@@ -56,7 +57,7 @@ impl Opener for Shards<'_> {
         Ok(ShardReader::new(file, self.io, span))
     }
 
-    fn check(&self, shard: usize, reader: &ShardReader) -> Result<()> {
+    fn check(&self, shard: ShardId, reader: &ShardReader) -> Result<()> {
         let unchanged = reader.file().check_unchanged();
         // If it is shorter now, it has lost some tensor; otherwise none in particular.
         Ok(unchanged.map_err(|error| self.index.with_tensor(error, shard, 0..0))?)
@@ -82,7 +83,8 @@ mod tests {
         let plan = model.plan();
         let shards = Shards::new(&plan.index, Io::Auto, Span::none());
         let shards = OpenShards::new(shards, MAX_OPEN_SHARDS);
-        let (first, second) = (shards.open(0).unwrap(), shards.open(0).unwrap());
+        let shard = plan.index.shards()[0].id();
+        let (first, second) = (shards.open(shard).unwrap(), shards.open(shard).unwrap());
         assert!(std::ptr::eq(first.get(), second.get()));
         first.close().unwrap();
         assert_eq!(shards.num_open(), 1);

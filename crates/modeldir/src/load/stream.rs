@@ -13,7 +13,6 @@ use super::relay::relay;
 use super::sync::{Receiver, SyncSender};
 use super::windows::{WINDOWS, Windows};
 use super::{LoadOptions, LoadStats, Run, job, memory, tensors};
-use crate::index::IndexedTensor;
 use crate::plan::LoadPlan;
 use crate::{Error, Result};
 
@@ -162,7 +161,9 @@ impl Loader<'_> {
 
     /// Reads a window, or returns `None` if nobody takes tensors any more.
     fn fill(&self, plan: &LoadPlan, stats: &mut LoadStats) -> Result<Option<Window>> {
-        let shard = plan.tensors().next().map_or(0, IndexedTensor::shard);
+        // A window is of one shard, and none is empty.
+        let Some(first) = plan.in_file_order().next() else { return Ok(None) };
+        let shard = first.stored().shard().id();
         let path = plan.index.shard_path(shard);
         let len = in_memory(plan.memory_len()).max(self.region_len);
         let Some(region) = self.budget.take(&path, len)? else { return Ok(None) };
@@ -170,12 +171,7 @@ impl Loader<'_> {
         let jobs = job::of_plan(plan, &mut regions);
         stats.add(&self.run.run(plan, jobs)?);
         let buffers = memory::freeze(regions);
-        let mut in_order: Vec<_> =
-            tensors(plan, &buffers)?.into_iter().zip(plan.placed()).collect();
-        in_order.sort_by_key(|(_, placed)| {
-            plan.index.get(placed.tensor).map(|tensor| tensor.file_range().start)
-        });
-        let tensors = in_order.into_iter().map(|(tensor, _)| tensor).collect();
+        let tensors = tensors(plan, plan.in_file_order(), &buffers)?;
         let buffer = buffers.into_values().next().unwrap_or_else(|| Buffer::from_vec(Vec::new()));
         Ok(Some(Window { tensors, buffer }))
     }

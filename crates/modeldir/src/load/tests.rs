@@ -170,7 +170,8 @@ fn a_shard_that_is_rewritten_at_any_call_gives_its_old_bytes_or_an_error() {
                     }
                     Err(error) => panic!("{error}"),
                     Ok(_) => {
-                        let tensors = tensors(&plan, &memory::freeze(regions)).unwrap();
+                        let regions = memory::freeze(regions);
+                        let tensors = tensors(&plan, plan.planned(), &regions).unwrap();
                         assert!(tensors.iter().all(|t| t.bytes().iter().all(|byte| *byte == 1)));
                         loaded += 1;
                     }

@@ -4,7 +4,6 @@ use std::iter;
 use std::num::NonZeroU64;
 
 use super::memory::in_memory;
-use crate::index::IndexedTensor;
 use crate::layout::most_memory;
 use crate::plan::{LoadPlan, Placed};
 use crate::{Error, Result};
@@ -22,22 +21,15 @@ pub(super) const WINDOWS: u64 = 4;
 #[derive(Debug)]
 pub(super) struct Windows<'p> {
     plan: &'p LoadPlan,
-    /// By shard, in file order.
-    tensors: Vec<&'p Placed>,
     in_flight: u64,
 }
 
 impl<'p> Windows<'p> {
     /// Cuts a plan, so that at most `max` bytes of memory are in flight.
     pub(super) fn of(plan: &'p LoadPlan, max: Option<NonZeroU64>) -> Result<Self> {
-        let mut tensors: Vec<_> = plan.placed().iter().collect();
-        tensors.sort_by_cached_key(|placed| {
-            let tensor = plan.index.get(placed.tensor);
-            (tensor.map(|tensor| (tensor.shard(), tensor.file_range().start)), placed.tensor)
-        });
         let most = plan.placed().iter().map(|placed| most_memory(placed.byte_len())).max();
         let unasked = DEFAULT_IN_FLIGHT.max(most.unwrap_or(0));
-        let windows = Self { plan, tensors, in_flight: max.map_or(unasked, NonZeroU64::get) };
+        let windows = Self { plan, in_flight: max.map_or(unasked, NonZeroU64::get) };
         windows.check_fit()?;
         Ok(windows)
     }
@@ -65,8 +57,8 @@ impl<'p> Windows<'p> {
     }
 
     /// The tensors of each window.
-    fn cuts(&self) -> impl Iterator<Item = &[&'p Placed]> {
-        let mut rest = &self.tensors[..];
+    fn cuts(&self) -> impl Iterator<Item = &'p [Placed]> {
+        let mut rest = self.plan.placed();
         iter::from_fn(move || {
             let (window, others) = rest.split_at(self.count(rest));
             rest = others;
@@ -76,11 +68,11 @@ impl<'p> Windows<'p> {
 
     /// How many of these tensors the first window has: as many of one shard as there is room for,
     /// and one in any case.
-    fn count(&self, tensors: &[&Placed]) -> usize {
-        let shard = |placed: &Placed| self.plan.index.get(placed.tensor).map(IndexedTensor::shard);
+    fn count(&self, tensors: &[Placed]) -> usize {
+        let shard = |placed: &Placed| self.plan.pair(placed).stored().shard().id();
         let Some(first) = tensors.first() else { return 0 };
         let (mut len, of_shard) = (0_u64, shard(first));
-        let fits = |placed: &&&Placed| {
+        let fits = |placed: &&Placed| {
             len = len.saturating_add(most_memory(placed.byte_len()));
             len <= self.window_len() && shard(placed) == of_shard
         };
@@ -95,13 +87,13 @@ impl<'p> Windows<'p> {
     fn check_fit(&self) -> Result<()> {
         let max = self.in_flight;
         // What has room with all that it may take beside its bytes needs no closer look.
-        let long = self.tensors.iter().filter(|placed| most_memory(placed.byte_len()) > max);
-        for placed in long {
-            let needed = self.plan.part(&[placed]).memory_len();
-            let tensor = self.plan.index.get(placed.tensor).filter(|_| needed > max);
-            if let Some(tensor) = tensor {
-                let (path, tensor) =
-                    (self.plan.index.shard_path(tensor.shard()), tensor.name().into());
+        let placed = self.plan.placed().iter();
+        for placed in placed.filter(|placed| most_memory(placed.byte_len()) > max) {
+            let needed = self.plan.part(std::slice::from_ref(placed)).memory_len();
+            if needed > max {
+                let tensor = self.plan.pair(placed).stored();
+                let path = self.plan.index.shard_path(tensor.shard().id());
+                let tensor = tensor.name().into();
                 return Err(Error::TensorTooLarge { path, tensor, needed, max });
             }
         }
@@ -110,7 +102,7 @@ impl<'p> Windows<'p> {
 }
 
 /// Most bytes of memory that a window of these tensors takes.
-fn most_of(window: &[&Placed]) -> u64 {
+fn most_of(window: &[Placed]) -> u64 {
     window.iter().map(|placed| most_memory(placed.byte_len())).fold(0, u64::saturating_add)
 }
 
@@ -119,6 +111,8 @@ mod tests {
     use std::num::NonZeroU64;
 
     use tensorfile::{Float, Selection};
+
+    use modeldir_fixtures::{Tensor, file};
 
     use super::{WINDOWS, Windows};
     use crate::{LoadPlan, ModelDir};
@@ -129,7 +123,7 @@ mod tests {
         let part = |dim| Selection::all().with_range(dim, 3..40);
         let parts = whole.select(|tensor| {
             let is_matrix = tensor.shape().len() == 2 && tensor.shape().iter().all(|e| *e >= 64);
-            Some(if is_matrix { part(tensor.shard() % 2) } else { Selection::all() })
+            Some(if is_matrix { part(tensor.shard().position() % 2) } else { Selection::all() })
         });
         let cast = whole.cast(Float::F32);
         [whole, parts.unwrap(), cast]
@@ -144,11 +138,12 @@ mod tests {
                 assert!(region_len <= in_flight / WINDOWS);
                 let (mut last, mut tensors, mut read, mut memory, mut count) = (None, 0, 0, 0, 0);
                 for window in windows.plans() {
-                    let shard = window.tensors().next().unwrap().shard();
+                    let shard = window.tensors().next().unwrap().shard().id();
+                    let in_order = window.in_file_order().map(|planned| planned.stored());
                     let mut positions: Vec<_> =
-                        window.tensors().map(|t| Some((t.shard(), t.file_range().start))).collect();
-                    positions.sort_unstable();
-                    assert!(positions[0] > last && window.tensors().all(|t| t.shard() == shard));
+                        in_order.map(|t| Some((t.shard().id(), t.file_range().start))).collect();
+                    assert!(positions.is_sorted() && positions[0] > last);
+                    assert!(window.tensors().all(|t| t.shard().id() == shard));
                     last = positions.pop().unwrap();
                     let is_alone = window.len() == 1;
                     assert!(is_alone || window.memory_len() <= region_len, "{window}");
@@ -165,11 +160,29 @@ mod tests {
     }
 
     #[test]
+    fn a_window_finds_its_tensors_by_name_whatever_their_order_in_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let tensors = [Tensor::random("b", "F32", &[64]), Tensor::random("a", "U8", &[3])];
+        std::fs::write(folder.path().join("model.safetensors"), file(&tensors)).unwrap();
+        let plan = ModelDir::open(folder.path()).unwrap().plan();
+        let windows = Windows::of(&plan, None).unwrap();
+        let windows: Vec<_> = windows.plans().collect();
+        let [window] = &windows[..] else { panic!("one window") };
+        assert!(window.names().eq(["a", "b"]));
+        let in_file: Vec<_> = window.in_file_order().map(|planned| planned.name()).collect();
+        assert_eq!(in_file, ["b", "a"]);
+        for (name, byte_len) in [("a", 3), ("b", 256)] {
+            assert_eq!(window.get(name).unwrap().byte_len(), byte_len);
+        }
+        assert_eq!(window.only(["b"]).unwrap().bytes_selected(), 256);
+    }
+
+    #[test]
     fn a_window_is_as_long_as_there_is_room_for() {
         let plan = &plans()[0];
         let windows = Windows::of(plan, NonZeroU64::new(200 << 10)).unwrap();
         let cuts: Vec<_> = windows.cuts().collect();
-        let shard = |i: usize| plan.index.get(cuts[i][0].tensor).unwrap().shard();
+        let shard = |i: usize| plan.pair(&cuts[i][0]).stored().shard().id();
         for (i, pair) in cuts.windows(2).enumerate() {
             let with_next = [pair[0], &pair[1][..1]].concat();
             let is_full = super::most_of(&with_next) > 50 << 10;

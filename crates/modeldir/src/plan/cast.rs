@@ -1,11 +1,9 @@
 //! Which tensors of a plan are converted to another float type as they are read; pure.
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
-use std::sync::Arc;
-
 use tensorfile::{Float, FloatCast};
 
-use super::{LoadPlan, Placed};
+use super::{LoadPlan, Part, PlannedTensor};
 use crate::index::IndexedTensor;
 
 impl LoadPlan {
@@ -54,12 +52,12 @@ impl LoadPlan {
     /// ```
     #[must_use]
     pub fn cast_where(&self, to: Float, choose: impl Fn(IndexedTensor<'_>) -> bool) -> Self {
-        let parts = self.tensors.iter().map(|placed| {
-            let stored = self.index.get(placed.tensor).filter(|stored| choose(*stored));
-            let cast = stored.map_or(placed.cast, |stored| FloatCast::new(stored.dtype(), to));
-            Placed { cast, ..placed.clone() }
-        });
-        let partition_report = self.partition_report.clone();
-        Self { partition_report, ..Self::of_parts(Arc::clone(&self.index), parts) }
+        let part = |planned: PlannedTensor<'_>| {
+            let is_chosen = choose(planned.stored());
+            let new = || FloatCast::new(planned.stored().dtype(), to);
+            Part { cast: if is_chosen { new() } else { planned.cast() }, ..planned.part().clone() }
+        };
+        let plan = Self::of_parts(&self.index, self.planned().map(part).collect());
+        Self { partition_report: self.partition_report.clone(), ..plan }
     }
 }

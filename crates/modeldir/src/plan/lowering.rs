@@ -1,4 +1,5 @@
 //! From selections to runs of bytes, once for all tensors that are cut alike; pure.
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -7,35 +8,35 @@ use std::sync::Arc;
 use tensorfile::{ByteRuns, Dtype, Selection};
 
 use crate::Result;
-use crate::index::{Index, Shard};
+use crate::index::IndexedTensor;
 
 /// Makes the runs of selections, and keeps them: a model has many tensors of few kinds.
 #[derive(Debug)]
 pub(super) struct Lowering<'a> {
-    index: &'a Index,
+    /// The folder to which shard paths are relative.
+    root: &'a Path,
     made: HashMap<(Dtype, &'a [usize], &'a Selection), Arc<ByteRuns>>,
 }
 
 impl<'a> Lowering<'a> {
-    pub(super) fn new(index: &'a Index) -> Self {
-        Self { index, made: HashMap::new() }
+    pub(super) fn new(root: &'a Path) -> Self {
+        Self { root, made: HashMap::new() }
     }
 
-    /// The bytes that a selection takes of the tensor at this position, or `None` for all of it.
+    /// The bytes that a selection takes of a tensor, or `None` for all of it.
     pub(super) fn runs(
         &mut self,
-        position: usize,
+        tensor: IndexedTensor<'a>,
         selection: &'a Selection,
     ) -> Result<Option<Arc<ByteRuns>>> {
-        let Some(tensor) = self.index.get(position).filter(|_| !selection.is_all()) else {
+        if selection.is_all() {
             return Ok(None);
-        };
+        }
         let kind = (tensor.dtype(), tensor.shape(), selection);
         if let Some(runs) = self.made.get(&kind) {
             return Ok(Some(Arc::clone(runs)));
         }
-        let shard = self.index.shards.get(tensor.shard()).map(Shard::path);
-        let path = self.index.root.join(shard.unwrap_or(Path::new("")));
+        let path = self.root.join(tensor.shard().path());
         let runs = Arc::new(selection.lower(&path, tensor.info())?);
         self.made.insert(kind, Arc::clone(&runs));
         Ok(Some(runs))
@@ -56,16 +57,16 @@ mod tests {
     fn tensors_cut_alike_share_runs_that_are_those_of_each() {
         let plan = ModelDir::open(modeldir_fixtures::model("llama")).unwrap().plan();
         let (part, all) = (Selection::all().with_range(0, 8..16), Selection::all());
-        let mut lowering = Lowering::new(&plan.index);
-        for (position, tensor) in plan.tensors().enumerate() {
-            assert_eq!(lowering.runs(position, &all).unwrap(), None);
-            let runs = lowering.runs(position, &part).unwrap().unwrap();
+        let mut lowering = Lowering::new(&plan.index.root);
+        for tensor in plan.tensors() {
+            assert_eq!(lowering.runs(tensor, &all).unwrap(), None);
+            let runs = lowering.runs(tensor, &part).unwrap().unwrap();
             let plain = part.lower(Path::new("m"), tensor.info()).unwrap();
             assert_eq!(*runs, plain, "{}", tensor.name());
         }
         let mut runs_of = |name| {
-            let position = plan.index.position(name).unwrap();
-            lowering.runs(position, &part).unwrap().unwrap()
+            let tensor = plan.index.find(name).unwrap();
+            lowering.runs(tensor, &part).unwrap().unwrap()
         };
         let first = runs_of("model.layers.0.mlp.up_proj.weight");
         assert!(Arc::ptr_eq(&first, &runs_of("model.layers.1.mlp.up_proj.weight")));
@@ -75,10 +76,10 @@ mod tests {
     fn what_does_not_fit_is_refused_where_it_is_met() {
         let plan = ModelDir::open(modeldir_fixtures::model("llama")).unwrap().plan();
         let selection = Selection::all().with_range(1, 0..65);
-        let mut lowering = Lowering::new(&plan.index);
+        let mut lowering = Lowering::new(&plan.index.root);
         for name in ["model.layers.0.mlp.up_proj.weight", "model.layers.1.mlp.up_proj.weight"] {
-            let position = plan.index.position(name).unwrap();
-            let error = lowering.runs(position, &selection).unwrap_err().to_string();
+            let tensor = plan.index.find(name).unwrap();
+            let error = lowering.runs(tensor, &selection).unwrap_err().to_string();
             assert!(error.contains(name), "{error}");
         }
     }

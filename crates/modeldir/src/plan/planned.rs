@@ -1,14 +1,15 @@
-//! A tensor of a plan: what is taken of it, what becomes of it, and where it goes in memory.
+//! The tensors of a plan, each with what is taken of it and its place in memory.
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use tensorfile::{ByteRuns, Dtype, FloatCast};
 
-use super::LoadPlan;
-use crate::Result;
+use super::{LoadPlan, Part, Placed};
 use crate::index::IndexedTensor;
+use crate::layout::Layout;
+use crate::request::Request;
+use crate::{Error, Result};
 
 /// A tensor as it will be in memory, and the stored one of which it is a part.
 ///
@@ -45,25 +46,47 @@ impl<'a> PlannedTensor<'a> {
     /// The type of the elements in memory.
     #[must_use]
     pub fn dtype(self) -> Dtype {
-        self.placed.dtype(self.stored)
+        self.cast().map_or(self.stored.dtype(), |cast| cast.to().dtype())
     }
 
     /// The conversion of the elements as they are read, if there is one.
     #[must_use]
     pub fn cast(self) -> Option<FloatCast> {
-        self.placed.cast
+        self.part().cast
     }
 
     /// The extents of what is taken of the tensor, outermost first.
     #[must_use]
     pub fn shape(self) -> &'a [usize] {
-        self.placed.shape(self.stored)
+        self.runs().map_or(self.stored.shape(), ByteRuns::shape)
     }
 
     /// Bytes in memory.
     #[must_use]
     pub fn byte_len(self) -> usize {
         usize::try_from(self.placed.byte_len()).unwrap_or(usize::MAX)
+    }
+
+    /// What is taken of the tensor, and what becomes of it.
+    pub(crate) fn part(self) -> &'a Part {
+        &self.placed.part
+    }
+
+    /// What is wanted of the tensor, or `None` for all of it.
+    pub(crate) fn runs(self) -> Option<&'a ByteRuns> {
+        self.part().runs.as_deref()
+    }
+
+    /// Its place in the memory of its shard.
+    pub(crate) fn memory_range(self) -> Range<u64> {
+        self.placed.memory_range.clone()
+    }
+
+    /// The reads of the tensor by itself, and where its memory starts in them.
+    pub(crate) fn requests(self) -> (Vec<Request>, u64) {
+        let mut layout = Layout::default();
+        let memory_range = layout.place(self.stored, self.part());
+        (layout.finish().0, memory_range.start)
     }
 }
 
@@ -72,54 +95,36 @@ impl LoadPlan {
     ///
     /// # Errors
     ///
-    /// [`Error::TensorNotFound`](crate::Error::TensorNotFound) for a name that the model does not
-    /// have, [`Error::NotPlanned`](crate::Error::NotPlanned) for one that this plan has left out.
+    /// [`Error::TensorNotFound`] for a name that the model does not have, [`Error::NotPlanned`] for
+    /// one that this plan has left out.
     pub fn get(&self, name: &str) -> Result<PlannedTensor<'_>> {
-        let position = self.planned_position(name)?;
-        let found = self.index.get(position).zip(self.find(position));
-        let (stored, placed) = found.ok_or_else(|| self.index.not_found(name))?;
+        let stored = self.index.resolve(name)?;
+        let tensor_at = |position: &u32| self.nth(*position).part.tensor;
+        let found = self.by_name.binary_search_by_key(&stored.id(), tensor_at);
+        let position = found.ok().and_then(|found| self.by_name.get(found));
+        let not_planned =
+            || Error::NotPlanned { path: self.index.root.clone(), tensor: name.into() };
+        let placed = self.nth(*position.ok_or_else(not_planned)?);
         Ok(PlannedTensor { stored, placed })
     }
 
     /// What the plan makes of its tensors, by name.
-    pub fn planned(&self) -> impl Iterator<Item = PlannedTensor<'_>> {
-        self.tensors.iter().filter_map(|placed| {
-            let stored = self.index.get(placed.tensor)?;
-            Some(PlannedTensor { stored, placed })
-        })
-    }
-}
-
-/// A tensor of a plan, the part of it that is wanted, and the place in the memory of its shard.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Placed {
-    /// The position in the index, by name.
-    pub(crate) tensor: usize,
-    pub(crate) memory_range: Range<u64>,
-    /// What is wanted of the tensor, or `None` for all of it.
-    pub(crate) runs: Option<Arc<ByteRuns>>,
-    /// The conversion of its elements, or `None` if they stay what they are.
-    pub(crate) cast: Option<FloatCast>,
-}
-
-impl Placed {
-    /// All of the tensor at this position, as it is stored, and without a place yet.
-    pub(crate) const fn whole(tensor: usize) -> Self {
-        Self { tensor, memory_range: 0..0, runs: None, cast: None }
+    pub fn planned(&self) -> impl ExactSizeIterator<Item = PlannedTensor<'_>> {
+        self.by_name.iter().map(|position| self.pair(self.nth(*position)))
     }
 
-    /// The shape of the part that is wanted of its tensor.
-    pub(crate) fn shape<'a>(&'a self, stored: IndexedTensor<'a>) -> &'a [usize] {
-        self.runs.as_ref().map_or(stored.shape(), |runs| runs.shape())
+    /// What the plan makes of its tensors, by shard and in file order: the order in which
+    /// [`stream`](Self::stream) hands them over.
+    pub fn in_file_order(&self) -> impl ExactSizeIterator<Item = PlannedTensor<'_>> {
+        self.placed.iter().map(|placed| self.pair(placed))
     }
 
-    /// The type of its elements in memory.
-    pub(crate) fn dtype(&self, stored: IndexedTensor<'_>) -> Dtype {
-        self.cast.map_or(stored.dtype(), |cast| cast.to().dtype())
+    /// A part of this plan with the tensor that it is of.
+    pub(crate) fn pair<'a>(&'a self, placed: &'a Placed) -> PlannedTensor<'a> {
+        PlannedTensor { stored: self.index.tensor(placed.part.tensor), placed }
     }
 
-    /// Bytes in memory.
-    pub(crate) fn byte_len(&self) -> u64 {
-        self.memory_range.end.saturating_sub(self.memory_range.start)
+    fn nth(&self, position: u32) -> &Placed {
+        self.placed.get(position as usize).expect("positions are those of the list beside them")
     }
 }

@@ -137,14 +137,14 @@ fn a_tensor_that_is_too_large_has_a_shard_of_its_own_before_the_open_one() {
     let opened = ModelDir::open(folder.path()).unwrap();
     assert_eq!(opened.shards().len(), 8);
     // By the reference: eight shards, and these in the third.
-    let third = opened.tensors().filter(|tensor| tensor.shard() == 2);
+    let third = opened.tensors().filter(|tensor| tensor.shard().position() == 2);
     let third: Vec<_> = third.map(IndexedTensor::name).collect();
     assert_eq!(
         third,
         ["model.layers.0.mlp.down_proj.weight", "model.layers.0.mlp.gate_proj.weight"]
     );
     let embedding = opened.info("model.embed_tokens.weight").unwrap();
-    assert_eq!(embedding.shard(), 1);
+    assert_eq!(embedding.shard().position(), 1);
     let size = opened.report().total_size.as_ref().unwrap();
     assert_eq!((size.declared_bytes, size.tensor_bytes), (Some(359_296), 359_296));
 }

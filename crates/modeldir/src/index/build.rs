@@ -1,0 +1,218 @@
+//! Building an index: headers read, joined with the weight map, and all that is wrong in one error.
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tensorfile::Metadata;
+use tensorfile::reserve::{self, NoMemory};
+use tracing::debug_span;
+use tracing::field::Empty;
+
+use super::shard::{self, Opened};
+use super::{Index, Shard, ShardId, stored};
+use crate::alias::{self, AliasSources, Aliases};
+use crate::join::{self, Fit, Joined, Slot, Tensors, Wanted};
+use crate::options::{MissingShards, OpenOptions, Unindexed};
+use crate::report::StrayTensor;
+use crate::resolve::Causes;
+use crate::weight_map::WeightMap;
+use crate::{Error, Fault, Result};
+
+/// Faults of tensors that an error lists; more are only counted, for there may be millions.
+const MAX_TENSOR_FAULTS: usize = 1000;
+
+/// What building an index found and did not refuse.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    pub(crate) unindexed: Vec<StrayTensor>,
+    pub(crate) stale: Vec<StrayTensor>,
+    pub(crate) skipped: Vec<Fault>,
+    /// Entries of metadata for aliases beyond those that are kept.
+    pub(crate) aliases_left_out: usize,
+}
+
+impl Index {
+    /// Reads the headers of these shards, relative to `root`, and joins them with the weight map.
+    /// `tied` is `tie_word_embeddings` of the configuration, if that has it.
+    ///
+    /// Every fault is in the one error: shards that are missing or cannot be used, tensors that
+    /// are not where the map has them, tensors that two shards hold.
+    pub(crate) fn build(
+        root: &Path,
+        shard_paths: &[PathBuf],
+        map: Option<&WeightMap>,
+        tied: Option<bool>,
+        options: &OpenOptions,
+    ) -> Result<(Self, Findings)> {
+        let span = debug_span!("index", shards = shard_paths.len(), tensors = Empty).entered();
+        let no_memory = |none| no_memory(root, none);
+        let wanted = wanted(map).map_err(no_memory)?;
+        let opened = shard::open_all(root, shard_paths, &wanted, options)?;
+        let Numbered { shards, fits, lost } =
+            numbered(root, shard_paths, opened, &wanted).map_err(no_memory)?;
+        let joined = join(&shards, map, fits, options.unindexed).map_err(no_memory)?;
+        let skipped = judge(root, &shards, lost, &joined, options)?;
+        let unindexed = strays(&shards, &joined.unindexed).map_err(no_memory)?;
+        let stale = strays(&shards, &joined.stale).map_err(no_memory)?;
+        let (aliases, aliases_left_out) = find_aliases(&shards, &joined.order, map, tied, options);
+        let findings = Findings { unindexed, stale, skipped, aliases_left_out };
+        let (root, order, aliases) = (root.to_owned(), joined.order, Arc::new(aliases));
+        span.record("tensors", order.len());
+        Ok((Self { root, shards, order, aliases }, findings))
+    }
+}
+
+/// The shards that could be opened, how each fits, and why the others are lost.
+#[derive(Default)]
+struct Numbered<'m> {
+    shards: Vec<Shard>,
+    fits: Vec<Fit<'m>>,
+    lost: Vec<Fault>,
+}
+
+/// Numbers the shards that could be opened.
+fn numbered<'m>(
+    root: &Path,
+    paths: &[PathBuf],
+    opened: Vec<Opened<'m>>,
+    wanted: &[Vec<Wanted<'m>>],
+) -> Result<Numbered<'m>, NoMemory> {
+    let (mut found, mut causes, mut id) = (Numbered::default(), Causes::new(root), ShardId(0));
+    for (i, (path, opened)) in paths.iter().zip(opened).enumerate() {
+        match opened {
+            Ok((file, fit)) => {
+                reserve::push(&mut found.shards, Shard::new(id, file))?;
+                reserve::push(&mut found.fits, fit)?;
+                id = id.next();
+            }
+            Err(error) => {
+                // Without a map nothing in particular is wanted of a shard.
+                let tensors = join::names(wanted.get(i).map(Vec::as_slice).unwrap_or_default())?;
+                reserve::push(&mut found.lost, shard_fault(&mut causes, path, error, tensors))?;
+            }
+        }
+    }
+    Ok(found)
+}
+
+impl Tensors for [Shard] {
+    fn name(&self, slot: Slot) -> &str {
+        stored(self, slot).1.name()
+    }
+}
+
+/// What the map wants of each shard; nothing where there is no map.
+fn wanted(map: Option<&WeightMap>) -> Result<Vec<Vec<Wanted<'_>>>, NoMemory> {
+    map.map_or(Ok(Vec::new()), |map| join::wanted(map.iter(), &map.tensors_per_shard()?))
+}
+
+/// Joins the shards with the weight map, if there is one.
+fn join<'m>(
+    shards: &[Shard],
+    map: Option<&'m WeightMap>,
+    fits: Vec<Fit<'m>>,
+    unindexed: Unindexed,
+) -> Result<Joined<'m>, NoMemory> {
+    match map {
+        Some(map) => join::with_map(shards, fits, map.iter().map(|(name, _)| name), unindexed),
+        None => join::without_map(shards, shards.iter().map(Shard::num_tensors)),
+    }
+}
+
+/// Fails with all that leaves no whole model; returns the faults of shards that are skipped.
+fn judge(
+    root: &Path,
+    shards: &[Shard],
+    lost: Vec<Fault>,
+    joined: &Joined<'_>,
+    options: &OpenOptions,
+) -> Result<Vec<Fault>> {
+    let no_memory = |none| no_memory(root, none);
+    // Of a model without any shard nothing is left to be opened.
+    let skips = options.missing_shards == MissingShards::Skip && !shards.is_empty();
+    let (mut skipped, mut faults) = (Vec::new(), Vec::new());
+    for fault in lost {
+        let is_skipped = skips && matches!(fault, Fault::MissingShard { .. });
+        let list = if is_skipped { &mut skipped } else { &mut faults };
+        reserve::push(list, fault).map_err(no_memory)?;
+    }
+    let (of_tensors, more) = join_faults(shards, joined, options.unindexed);
+    for fault in of_tensors {
+        reserve::push(&mut faults, fault).map_err(no_memory)?;
+    }
+    if faults.is_empty() {
+        return Ok(skipped);
+    }
+    Err(Error::Incomplete { path: root.to_owned(), faults, more })
+}
+
+/// What the join found that leaves no whole model: the first faults, and how many more.
+fn join_faults(shards: &[Shard], joined: &Joined<'_>, unindexed: Unindexed) -> (Vec<Fault>, usize) {
+    let shard = |slot: Slot| stored(shards, slot).0.shared_path();
+    let name = |slot: Slot| shards.name(slot).into();
+    let absent = joined.absent.iter().map(|absent| Fault::NotInShard {
+        tensor: absent.name.into(),
+        shard: ShardId(absent.shard).of(shards).shared_path(),
+        found_in: absent.found_in.map(|shard| ShardId(shard).of(shards).shared_path()),
+    });
+    let duplicates = joined.duplicates.iter().map(|&(first, second)| Fault::DuplicateTensor {
+        tensor: name(first),
+        first: shard(first),
+        second: shard(second),
+    });
+    let refused = joined.unindexed.iter().filter(|_| unindexed == Unindexed::Error);
+    let unindexed =
+        refused.map(|&stray| Fault::Unindexed { tensor: name(stray), shard: shard(stray) });
+    let mut all = absent.chain(duplicates).chain(unindexed);
+    let first = all.by_ref().take(MAX_TENSOR_FAULTS).collect();
+    (first, all.count())
+}
+
+fn strays(shards: &[Shard], slots: &[Slot]) -> Result<Vec<StrayTensor>, NoMemory> {
+    let mut strays = reserve::list(slots.len())?;
+    for slot in slots {
+        let (shard, info) = stored(shards, *slot);
+        let tensor = reserve::boxed(info.name())?.into();
+        strays.push(StrayTensor { tensor, shard: shard.shared_path() });
+    }
+    Ok(strays)
+}
+
+/// Asks disk first, then caller, metadata and configuration; returns with the aliases how many
+/// entries of metadata were left out.
+fn find_aliases(
+    shards: &[Shard],
+    order: &[Slot],
+    map: Option<&WeightMap>,
+    tied: Option<bool>,
+    options: &OpenOptions,
+) -> (Aliases, usize) {
+    let in_index = map.into_iter().flat_map(|map| map.metadata().iter());
+    let in_shards = shards.iter().filter_map(Shard::metadata).flat_map(Metadata::iter);
+    let metadata = in_index.chain(in_shards);
+    let sources = AliasSources { declared: &options.aliases, metadata, tied };
+    let is_stored =
+        |name: &str| order.binary_search_by(|slot| shards.name(*slot).cmp(name)).is_ok();
+    alias::find(is_stored, sources)
+}
+
+fn no_memory(root: &Path, NoMemory(byte_len): NoMemory) -> Error {
+    tensorfile::Error::OutOfMemory { path: root.to_owned(), byte_len }.into()
+}
+
+/// The fault of a shard that cannot be used.
+fn shard_fault(
+    causes: &mut Causes<'_>,
+    shard: &Path,
+    error: tensorfile::Error,
+    tensors: Vec<String>,
+) -> Fault {
+    let shard: Arc<Path> = shard.into();
+    match error {
+        tensorfile::Error::NotFound { .. } | tensorfile::Error::DanglingLink { .. } => {
+            Fault::MissingShard { cause: causes.cause(&shard), shard, tensors }
+        }
+        error => Fault::UnusableShard { shard, error, tensors },
+    }
+}

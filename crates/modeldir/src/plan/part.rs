@@ -1,0 +1,40 @@
+//! What is taken of a tensor, and its place in memory once it has one.
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use tensorfile::{ByteRuns, FloatCast};
+
+use crate::index::{IndexedTensor, TensorId};
+
+/// What is taken of a tensor, and what becomes of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Part {
+    pub(crate) tensor: TensorId,
+    /// What is wanted of the tensor, or `None` for all of it.
+    pub(crate) runs: Option<Arc<ByteRuns>>,
+    /// The conversion of its elements, or `None` if they stay what they are.
+    pub(crate) cast: Option<FloatCast>,
+}
+
+impl Part {
+    /// All of a tensor, as it is stored.
+    pub(crate) fn whole(tensor: IndexedTensor<'_>) -> Self {
+        Self { tensor: tensor.id(), runs: None, cast: None }
+    }
+}
+
+/// A part that has its place in the memory of its shard.
+#[derive(Clone, Debug)]
+pub(crate) struct Placed {
+    pub(crate) part: Part,
+    pub(crate) memory_range: Range<u64>,
+}
+
+impl Placed {
+    /// Bytes in memory.
+    pub(crate) fn byte_len(&self) -> u64 {
+        self.memory_range.end.saturating_sub(self.memory_range.start)
+    }
+}

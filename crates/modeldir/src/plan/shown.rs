@@ -1,0 +1,109 @@
+//! How a plan is shown and serialised.
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
+use tensorfile::PathText;
+
+use super::{LoadPlan, PlannedTensor};
+use crate::index::ShardId;
+
+/// What a plan takes from one shard.
+#[derive(Clone, Debug, Default)]
+struct ShardSummary {
+    tensors: usize,
+    reads: usize,
+    bytes: u64,
+}
+
+impl LoadPlan {
+    /// What is taken from each shard from which something is.
+    fn per_shard(&self) -> BTreeMap<ShardId, ShardSummary> {
+        let mut summaries: BTreeMap<_, ShardSummary> = BTreeMap::new();
+        for tensor in self.tensors() {
+            let summary = summaries.entry(tensor.shard().id()).or_default();
+            summary.tensors = summary.tensors.saturating_add(1);
+        }
+        for request in &self.requests {
+            let summary = summaries.entry(request.shard).or_default();
+            summary.reads = summary.reads.saturating_add(1);
+            summary.bytes = summary.bytes.saturating_add(request.byte_len());
+        }
+        summaries
+    }
+}
+
+impl fmt::Debug for LoadPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LoadPlan")
+            .field("root", &self.index.root)
+            .field("tensors", &self.len())
+            .field("bytes_selected", &self.bytes_selected())
+            .field("requests", &self.requests.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A line for each shard from which something is taken, then the sums.
+impl fmt::Display for LoadPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (shard, ShardSummary { tensors, reads, bytes }) in self.per_shard() {
+            let path = PathText(self.index[shard].path());
+            writeln!(f, "{path}: {tensors} tensors, {bytes} bytes, {reads} reads")?;
+        }
+        let (tensors, reads) = (self.len(), self.requests.len());
+        let (selected, read) = (self.bytes_selected(), self.bytes_read());
+        write!(f, "{tensors} tensors, {selected} bytes, {reads} reads")?;
+        if read == selected { Ok(()) } else { write!(f, " of {read} bytes") }
+    }
+}
+
+/// What a run needs to know: for each tensor its name, dtype, shape and place in the memory of its
+/// shard, and the requests. Paths are text, with what is not UTF-8 replaced.
+impl Serialize for LoadPlan {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let shards = self.index.shards().iter();
+        let paths: Vec<_> = shards.clone().map(|shard| shard.path().to_string_lossy()).collect();
+        let memory_of = |shard| self.memory.get(&shard).copied().unwrap_or(0);
+        let memory: Vec<u64> = shards.map(|shard| memory_of(shard.id())).collect();
+        let tensors: Vec<_> = self.planned().map(TensorPlace::of).collect();
+        let mut plan = serializer.serialize_struct("LoadPlan", 5)?;
+        plan.serialize_field("root", &self.index.root.to_string_lossy())?;
+        plan.serialize_field("shards", &paths)?;
+        plan.serialize_field("memory", &memory)?;
+        plan.serialize_field("tensors", &tensors)?;
+        plan.serialize_field("requests", &self.requests)?;
+        plan.end()
+    }
+}
+
+/// A tensor of a plan as it is serialised.
+#[derive(Serialize)]
+struct TensorPlace<'a> {
+    name: &'a str,
+    /// As it is in memory.
+    dtype: &'static str,
+    /// As it is in the file, if that is another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stored_dtype: Option<&'static str>,
+    shape: &'a [usize],
+    shard: ShardId,
+    memory_range: Range<u64>,
+}
+
+impl<'a> TensorPlace<'a> {
+    fn of(planned: PlannedTensor<'a>) -> Self {
+        Self {
+            name: planned.name(),
+            dtype: planned.dtype().name(),
+            stored_dtype: planned.cast().map(|cast| cast.from().dtype().name()),
+            shape: planned.shape(),
+            shard: planned.stored().shard().id(),
+            memory_range: planned.memory_range(),
+        }
+    }
+}
