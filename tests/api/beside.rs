@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use modeldir::{Error, FileRole, ModelDir};
+use modeldir::{Error, FileRole, ModelDir, Partition, Topology};
 use modeldir_fixtures::{Tensor as Made, Tree, file};
 use tempfile::TempDir;
 
@@ -283,6 +283,24 @@ fn quantization_is_found_in_files_beside_the_configuration() {
     }
     let (_folder, plain) = tokenizer("bpe");
     assert!(plain.quantization().unwrap().is_none());
+}
+
+#[test]
+fn a_broken_quantization_stops_only_those_who_need_it_and_is_read_once() {
+    let (rules, rank) = (Partition::default(), Topology::tensor_parallel(0, 1).unwrap());
+    let put = |folder: &TempDir, text| fs::write(folder.path().join("quant_config.json"), text);
+    let mut broken = Tree::new();
+    broken.put("quant_config.json", "{");
+    let (folder, model) = beside(broken);
+    assert_eq!(model.load().unwrap().len(), 1);
+    put(&folder, r#"{"w_bit": 4}"#).unwrap();
+    for error in [model.quantization().unwrap_err(), model.plan_for(&rules, &rank).unwrap_err()] {
+        assert!(error.to_string().contains("quant_config.json"), "{error}");
+    }
+    let model = ModelDir::open(folder.path()).unwrap();
+    put(&folder, "{").unwrap();
+    assert_eq!(model.quantization().unwrap().unwrap().bits(), Some(4));
+    assert_eq!(model.plan_for(&rules, &rank).unwrap().len(), 1);
 }
 
 fn assert_quantized(files: Tree, wanted: Quantized) {

@@ -115,7 +115,7 @@ mod tests {
     use modeldir_fixtures::{Tensor, file};
 
     use super::{WINDOWS, Windows};
-    use crate::{LoadPlan, ModelDir};
+    use crate::{LoadPlan, ModelDir, PlannedTensor};
 
     /// Whole tensors, parts of rows, and converted ones.
     fn plans() -> [LoadPlan; 3] {
@@ -139,7 +139,7 @@ mod tests {
                 let (mut last, mut tensors, mut read, mut memory, mut count) = (None, 0, 0, 0, 0);
                 for window in windows.plans() {
                     let shard = window.tensors().next().unwrap().shard().id();
-                    let in_order = window.in_file_order().map(|planned| planned.stored());
+                    let in_order = window.in_file_order().map(PlannedTensor::stored);
                     let mut positions: Vec<_> =
                         in_order.map(|t| Some((t.shard().id(), t.file_range().start))).collect();
                     assert!(positions.is_sorted() && positions[0] > last);
@@ -169,7 +169,7 @@ mod tests {
         let windows: Vec<_> = windows.plans().collect();
         let [window] = &windows[..] else { panic!("one window") };
         assert!(window.names().eq(["a", "b"]));
-        let in_file: Vec<_> = window.in_file_order().map(|planned| planned.name()).collect();
+        let in_file: Vec<_> = window.in_file_order().map(PlannedTensor::name).collect();
         assert_eq!(in_file, ["b", "a"]);
         for (name, byte_len) in [("a", 3), ("b", 256)] {
             assert_eq!(window.get(name).unwrap().byte_len(), byte_len);
