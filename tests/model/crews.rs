@@ -80,8 +80,8 @@ impl Opener for Disk {
                 Ok(file)
             }
             Err(_) => {
-                let source = Arc::new(io::Error::from_raw_os_error(24));
-                Err(tensorfile::Error::Io { path: "m".into(), action: "open it", source })
+                let source = io::Error::from_raw_os_error(24);
+                Err(tensorfile::ErrorKind::io("open it", source).at(Path::new("m")))
             }
         }
     }

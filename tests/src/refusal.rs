@@ -3,31 +3,33 @@
 use std::path::Path;
 
 use modeldir::Fault;
+use tensorfile::ErrorKind;
 
 /// An error of the product, as text and as variants.
 #[derive(Clone, Debug)]
 pub(crate) struct Refusal {
     /// The message and its sources.
     pub(crate) text: String,
-    /// The variants, outer ones first: an error may hold others.
+    /// The variants, outer ones first: an error may hold others. What is within a kind has the name
+    /// of the kind before its own, as in `SelectionRange` and `LimitTensors`.
     pub(crate) variants: Vec<String>,
 }
 
 impl Refusal {
-    fn new(error: &(dyn std::error::Error + 'static), debug: &str) -> Self {
+    fn new(error: &(dyn std::error::Error + 'static), variant: String) -> Self {
         let mut text = error.to_string();
         let mut source = error.source();
         while let Some(cause) = source {
             text = format!("{text}: {cause}");
             source = cause.source();
         }
-        Self { text, variants: vec![leading_name(debug)] }
+        Self { text, variants: vec![variant] }
     }
 }
 
 impl From<&tensorfile::Error> for Refusal {
     fn from(error: &tensorfile::Error) -> Self {
-        Self::new(error, &format!("{error:?}"))
+        Self::new(error, file_variant(error.kind()))
     }
 }
 
@@ -39,7 +41,7 @@ impl From<tensorfile::Error> for Refusal {
 
 impl From<modeldir::Error> for Refusal {
     fn from(error: modeldir::Error) -> Self {
-        let mut refusal = Self::new(&error, &format!("{error:?}"));
+        let mut refusal = Self::new(&error, leading_name(&format!("{error:?}")));
         match &error {
             modeldir::Error::File(inner) => refusal.variants.extend(Self::from(inner).variants),
             modeldir::Error::Incomplete { faults, .. } => {
@@ -60,6 +62,16 @@ impl From<modeldir::Error> for Refusal {
         }
         refusal
     }
+}
+
+/// The name of what was wrong with a file.
+fn file_variant(kind: &ErrorKind) -> String {
+    let within = match kind {
+        ErrorKind::Limit(limit) => format!("{:?}", limit.what),
+        ErrorKind::Selection(fault) => format!("{fault:?}"),
+        _ => String::new(),
+    };
+    leading_name(&format!("{kind:?}")) + &leading_name(&within)
 }
 
 /// The name with which the `Debug` form of an enum value starts.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use modeldir::{Error, Fault, ModelDir};
-use tensorfile::Error as FileError;
+use tensorfile::ErrorKind;
 
 /// Returns what is wrong with the files beside the weights, which load without them. A file that is
 /// not there is no fault.
@@ -40,23 +40,30 @@ fn files(error: &Error) -> Vec<&Path> {
         Error::MissingNumbered { missing, .. } | Error::StaleIndex { missing, .. } => {
             missing.iter().map(AsRef::as_ref).collect()
         }
-        Error::File(
-            FileError::DanglingLink { .. }
-            | FileError::Empty { .. }
-            | FileError::HeaderPastEnd { .. }
-            | FileError::Io { .. }
-            | FileError::LfsPointer { .. }
-            | FileError::NotSafetensors { .. }
-            | FileError::ReadPastEnd { .. }
-            | FileError::TooShort { .. }
-            | FileError::Truncated { .. },
-        )
-        | Error::Json { .. }
+        Error::File(error) if is_mended_by_download(error.kind()) => {
+            error.path().into_iter().collect()
+        }
+        Error::Json { .. }
         | Error::NotATemplate { .. }
         | Error::NotJson { .. }
         | Error::NotUtf8 { .. } => error.path().into_iter().collect(),
         _ => Vec::new(),
     }
+}
+
+fn is_mended_by_download(kind: &ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::DanglingLink { .. }
+            | ErrorKind::Empty
+            | ErrorKind::HeaderPastEnd { .. }
+            | ErrorKind::Io { .. }
+            | ErrorKind::LfsPointer { .. }
+            | ErrorKind::NotSafetensors { .. }
+            | ErrorKind::ReadPastEnd { .. }
+            | ErrorKind::TooShort { .. }
+            | ErrorKind::Truncated { .. }
+    )
 }
 
 /// The shard that is missing, damaged or not the one of the index.

@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use serde_json::Value;
-use tensorfile::Lookalike;
+use tensorfile::{ErrorKind, Lookalike};
 
 use crate::json::Limit;
 use crate::{Error, FileRole, Result, TokenizerFiles, json};
@@ -105,11 +104,7 @@ fn from_json(path: &Path, value: Option<&Value>) -> Result<Vec<ChatTemplate>> {
 
 /// The files of a folder that end in `.jinja`, in the order of their names; none without the folder.
 fn jinja_files(folder: &Path) -> Result<Vec<PathBuf>> {
-    let error = |source| tensorfile::Error::Io {
-        path: folder.to_owned(),
-        action: "list the folder",
-        source: Arc::new(source),
-    };
+    let error = |source| ErrorKind::io("list the folder", source).at(folder);
     let entries = match fs::read_dir(folder) {
         Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             return Ok(Vec::new());

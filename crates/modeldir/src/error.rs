@@ -516,11 +516,8 @@ mod tests {
 
     #[test]
     fn path_and_tensor_are_those_of_the_message() {
-        let missing = tensorfile::Error::TensorNotFound {
-            path: "m.safetensors".into(),
-            tensor: "w".into(),
-            similar: [].into(),
-        };
+        let missing = tensorfile::ErrorKind::TensorNotFound { similar: [].into() };
+        let missing = missing.in_tensor("w").at(Path::new("m.safetensors"));
         for error in [
             Error::from(missing),
             Error::MappedTwice { path: "m.safetensors".into(), tensor: "w".into() },

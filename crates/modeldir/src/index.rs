@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::Serialize;
-use tensorfile::{FileFact, SourceFile, TensorInfo};
+use tensorfile::{ErrorKind, FileFact, SourceFile, TensorInfo};
 
 use crate::alias::{Alias, Aliases};
 use crate::join::Slot;
@@ -157,23 +157,24 @@ impl Index {
         file_range: Range<u64>,
     ) -> tensorfile::Error {
         let Range { start, end } = file_range;
-        let wanted = match &error {
-            tensorfile::Error::Changed { what: FileFact::ByteLen, after, .. } => {
+        let wanted = match error.kind() {
+            ErrorKind::Changed { what: FileFact::ByteLen, after, .. } => {
                 u64::try_from(*after).unwrap_or(0)..u64::MAX
             }
             // If the file has grown again, nobody knows what was missing.
-            tensorfile::Error::ReadPastEnd { start: first, byte_len, .. } if *byte_len < end => {
-                start.max(*first).max(*byte_len)..end
+            ErrorKind::ReadPastEnd { range, byte_len } if *byte_len < end => {
+                start.max(range.start).max(*byte_len)..end
             }
-            tensorfile::Error::Read { start: first, .. } => start.max(*first)..end,
-            _ => start..end,
+            ErrorKind::Read { range, .. } => start.max(range.start)..end,
+            ErrorKind::Changed { .. } | ErrorKind::ReadPastEnd { .. } => start..end,
+            _ => return error,
         };
         let touched = |tensor: &IndexedTensor<'_>| {
             let range = tensor.file_range();
             tensor.shard().id() == shard && range.start < wanted.end && wanted.start < range.end
         };
         match self.iter().filter(touched).min_by_key(|tensor| tensor.file_range().start) {
-            Some(tensor) => error.with_tensor(tensor.name()),
+            Some(tensor) => error.in_tensor(tensor.name()),
             None => error,
         }
     }

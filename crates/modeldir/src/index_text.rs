@@ -15,7 +15,7 @@ use serde::de::{
 };
 
 use tensorfile::reserve::{self, NoMemory};
-use tensorfile::{MetadataBuilder, shortened};
+use tensorfile::{ErrorKind, MetadataBuilder, shortened};
 
 use crate::{Error, Result, json, shard_path};
 
@@ -128,8 +128,8 @@ fn complete<T>(path: &Path, lack: Option<NoMemory>, read: T) -> Result<T> {
 }
 
 /// The error for memory that could not be had.
-pub(crate) fn no_memory(path: &Path, NoMemory(byte_len): NoMemory) -> Error {
-    tensorfile::Error::OutOfMemory { path: path.into(), byte_len }.into()
+pub(crate) fn no_memory(path: &Path, none: NoMemory) -> Error {
+    ErrorKind::from(none).at(path).into()
 }
 
 /// Reads an index in any form, of which `json` is the text without its byte-order mark.
@@ -536,6 +536,7 @@ mod tests {
     use std::borrow::Cow;
     use std::path::Path;
 
+    use tensorfile::ErrorKind;
     use tensorfile::reserve::NoMemory;
 
     use super::{Document, Metadata, Pairs, Value, bare_pairs, complete};
@@ -569,8 +570,9 @@ mod tests {
             Document { lack: Some(NONE), ..Document::default() },
         ] {
             match complete(Path::new("i"), document.lack(), document).map(drop) {
-                Err(Error::File(tensorfile::Error::OutOfMemory { path, byte_len: 7 })) => {
-                    assert_eq!(path, Path::new("i"));
+                Err(Error::File(error)) => {
+                    assert!(matches!(error.kind(), ErrorKind::OutOfMemory { byte_len: 7 }));
+                    assert_eq!(error.path(), Some(Path::new("i")));
                 }
                 other => panic!("{other:?}"),
             }

@@ -9,7 +9,7 @@ mod parse;
 use std::io::Read;
 use std::path::Path;
 
-use tensorfile::{LfsPointer, PathText, SourceFile};
+use tensorfile::{ErrorKind, LfsPointer, PathText, SourceFile};
 
 use crate::{Error, Result};
 
@@ -62,7 +62,7 @@ pub(crate) fn read(path: &Path, limit: Limit) -> Result<String> {
 /// As [`read`], or None where there is no such file.
 pub(crate) fn read_if_there(path: &Path, limit: Limit) -> Result<Option<String>> {
     match read(path, limit) {
-        Err(Error::File(tensorfile::Error::NotFound { .. })) => Ok(None),
+        Err(Error::File(error)) if matches!(error.kind(), ErrorKind::NotFound) => Ok(None),
         read => read.map(Some),
     }
 }
@@ -99,12 +99,12 @@ pub(crate) fn check_is_there(path: &Path) -> Result<()> {
 /// Refuses no bytes at all and the first ones of a Git LFS pointer.
 fn refuse_other(path: &Path, first: &[u8]) -> Result<()> {
     if first.is_empty() {
-        return Err(tensorfile::Error::Empty { path: path.to_owned() }.into());
+        return Err(ErrorKind::Empty.at(path).into());
     }
     match LfsPointer::parse(first) {
         None => Ok(()),
         Some(LfsPointer { oid, byte_len }) => {
-            Err(tensorfile::Error::LfsPointer { path: path.to_owned(), oid, byte_len }.into())
+            Err(ErrorKind::LfsPointer { oid, byte_len }.at(path).into())
         }
     }
 }
@@ -112,7 +112,7 @@ fn refuse_other(path: &Path, first: &[u8]) -> Result<()> {
 /// The bytes of a file that was just opened, as many as it had then, or an error where there is no
 /// memory for them.
 fn read_bytes(path: &Path, file: &SourceFile) -> Result<Vec<u8>> {
-    let no_memory = |byte_len| tensorfile::Error::OutOfMemory { path: path.to_owned(), byte_len };
+    let no_memory = |byte_len| ErrorKind::OutOfMemory { byte_len }.at(path);
     let len = usize::try_from(file.opened_len()).map_err(|_| no_memory(usize::MAX))?;
     let mut bytes = Vec::new();
     bytes.try_reserve_exact(len).map_err(|_| no_memory(len))?;
@@ -136,6 +136,8 @@ fn not_utf8(path: &Path, bytes: &[u8], valid_up_to: usize) -> Error {
 mod tests {
     use std::fs;
     use std::path::Path;
+
+    use tensorfile::ErrorKind;
 
     use super::{Limit, SourceFile, read, read_bytes, text};
     use crate::Error;
@@ -178,7 +180,8 @@ mod tests {
         fs::write(&path, "{}").unwrap();
         let error = read_bytes(&path, &file).unwrap_err();
         assert!(
-            matches!(error, Error::File(tensorfile::Error::ReadPastEnd { start: 0, end: 8, .. })),
+            matches!(&error, Error::File(error) if matches!(error.kind(),
+                ErrorKind::ReadPastEnd { range, .. } if *range == (0..8))),
             "{error:?}"
         );
     }
@@ -189,9 +192,13 @@ mod tests {
         let path = dir.path().join("config.json");
         let read_to = |limit| read(&path, limit).unwrap_err();
         let read = || read_to(Limit::of_json(2));
-        assert!(matches!(read(), Error::File(tensorfile::Error::NotFound { .. })));
+        assert!(
+            matches!(read(), Error::File(error) if matches!(error.kind(), ErrorKind::NotFound))
+        );
         fs::create_dir(&path).unwrap();
-        assert!(matches!(read(), Error::File(tensorfile::Error::NotARegularFile { .. })));
+        assert!(
+            matches!(read(), Error::File(error) if matches!(error.kind(), ErrorKind::NotARegularFile { .. }))
+        );
         fs::remove_dir(&path).unwrap();
         fs::write(&path, "{ }").unwrap();
         assert!(matches!(read(), Error::JsonTooLarge { byte_len: 3, max: 2, .. }));

@@ -307,9 +307,9 @@ mod tests {
         let mut file = (json.len() as u64).to_le_bytes().to_vec();
         file.extend(json.bytes());
         file.resize(file.len() + shape[0] * shape[1], 0);
-        let header = Header::from_bytes("m".as_ref(), &file, &HeaderOptions::default()).unwrap();
+        let header = Header::from_bytes(&file, &HeaderOptions::default()).unwrap();
         let selection = Selection::all().with_ranges(1, columns);
-        let runs = selection.lower("m".as_ref(), header.get("w").unwrap()).unwrap();
+        let runs = selection.lower(header.get("w").unwrap()).unwrap();
         let mut layout = ShardLayout::new(SHARD, Vec::new());
         let memory = layout.place_runs(64, &runs, 1, None);
         assert_eq!(memory, 0..runs.byte_len() as u64);

@@ -226,7 +226,7 @@ fn tensors<'p>(
     buffers: &BTreeMap<ShardId, Buffer>,
 ) -> Result<Vec<Tensor>> {
     // Aligned for every element type, unlike a vector without memory.
-    let empty = BufferMut::with_len(&plan.index.root, 0)?.freeze();
+    let empty = BufferMut::with_len(0).map_err(|kind| kind.at(&*plan.index.root))?.freeze();
     let mut tensors = Vec::with_capacity(planned.len());
     for planned in planned {
         let memory = planned.memory_range();

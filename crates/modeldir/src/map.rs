@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use rayon::prelude::*;
-use tensorfile::{Buffer, ByteRuns, SourceFile, Tensor};
+use tensorfile::{Buffer, ByteRuns, ErrorKind, SourceFile, Tensor};
 use tracing::debug_span;
 
 use crate::index::ShardId;
@@ -50,7 +50,7 @@ impl LoadPlan {
     /// # Errors
     ///
     /// [`Error::File`](crate::Error::File) if a shard cannot be mapped
-    /// ([`NotMapped`](tensorfile::Error::NotMapped): [`load`](Self::load) needs no mapping) or has
+    /// ([`NotMapped`](tensorfile::ErrorKind::NotMapped): [`load`](Self::load) needs no mapping) or has
     /// changed since the model was opened, [`Error::ScatteredMap`] for a part of a tensor that is
     /// not contiguous in its file, [`Error::CastMap`] for a tensor that is [cast](Self::cast).
     pub unsafe fn map(&self) -> Result<TensorStore> {
@@ -178,10 +178,9 @@ impl LoadPlan {
     }
 
     fn unreadable(&self, shard: ShardId, range: &Range<u64>, error: io::Error) -> Error {
-        let (path, source) = (self.index.shard_path(shard), Arc::new(error));
-        let Range { start, end } = *range;
-        let error = tensorfile::Error::Read { path, tensor: None, start, end, source };
-        self.index.with_tensor(error, shard, start..end).into()
+        let read = ErrorKind::Read { range: range.clone(), source: Arc::new(error) };
+        let error = read.at(self.index.shard_path(shard));
+        self.index.with_tensor(error, shard, range.clone()).into()
     }
 
     /// Fails for a tensor whose wanted bytes do not lie together in its file, as they are wanted.
@@ -225,7 +224,7 @@ mod tests {
     use std::fs::File;
     use std::time::SystemTime;
 
-    use tensorfile::{Error as FileError, Float, Selection};
+    use tensorfile::{ErrorKind, Float, Selection};
 
     use super::MapOptions;
     use crate::{Error, LoadPlan, ModelDir};
@@ -266,9 +265,8 @@ mod tests {
         written.set_modified(SystemTime::UNIX_EPOCH).unwrap();
         let options = MapOptions { populate: true, ..MapOptions::default() };
         let error = plan.bring_in(&maps, &mut open, &options).unwrap_err();
-        assert!(
-            matches!(&error, Error::File(FileError::Changed { path: found, .. }) if *found == path)
-        );
+        assert!(matches!(&error, Error::File(error)
+                if matches!(error.kind(), ErrorKind::Changed { .. }) && error.path() == Some(&path)));
         assert!(open.is_empty());
     }
 }

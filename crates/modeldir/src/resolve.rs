@@ -14,7 +14,6 @@ use std::ffi::OsStr;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use tensorfile::PathText;
 
@@ -272,7 +271,7 @@ fn natural_os(a: &OsStr, b: &OsStr) -> Ordering {
 }
 
 fn io_error(path: &Path, action: &'static str, source: io::Error) -> Error {
-    tensorfile::Error::Io { path: path.to_owned(), action, source: Arc::new(source) }.into()
+    tensorfile::ErrorKind::io(action, source).at(path).into()
 }
 
 #[cfg(test)]

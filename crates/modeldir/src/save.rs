@@ -8,10 +8,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use tempfile::TempDir;
-use tensorfile::Writer;
+use tensorfile::{ErrorKind, LimitOn, Writer};
 use tracing::{debug, debug_span};
 
 use crate::resolve::{self, Present};
@@ -125,7 +124,7 @@ impl TensorStore {
     /// [`Error::HeaderTooLarge`] and [`Error::TooManyTensors`] for a shard, [`Error::NameTooLong`] and
     /// [`Error::TooManyDimensions`] for a tensor that no reader accepts by default:
     /// [`Writer`](tensorfile::Writer) writes such a file where its options say so. [`Error::File`]
-    /// with the file that could not be written; after any but [`tensorfile::Error::Io`], the directory
+    /// with the file that could not be written; after any but [`tensorfile::ErrorKind::Io`], the directory
     /// is as it was.
     pub fn save(&self, dir: impl AsRef<Path>, options: &SaveOptions) -> Result<Saved> {
         let dir = dir.as_ref();
@@ -270,29 +269,26 @@ fn put_in_place(dir: &Path, waiting: TempDir, steps: &[Step]) -> Result<()> {
 /// The error of a file that was to be written, under the name that it was to have, and with what can
 /// be done about it here.
 fn of_file(path: &Path, error: tensorfile::Error) -> Error {
-    let path = path.to_owned();
-    match error {
-        tensorfile::Error::Io { action, source, .. } => {
-            tensorfile::Error::Io { path, action, source }.into()
+    let tensor = error.tensor().map(Box::<str>::from);
+    let limit = match error.into_kind() {
+        ErrorKind::Limit(limit) => limit,
+        kind => {
+            let error = kind.at(path);
+            return tensor.into_iter().fold(error, tensorfile::Error::in_tensor).into();
         }
-        tensorfile::Error::WriterHeaderTooLarge { header_len, max, .. } => {
-            Error::HeaderTooLarge { path, header_len, max }
-        }
-        tensorfile::Error::WriterTooManyTensors { found, max, .. } => {
-            Error::TooManyTensors { path, found, max }
-        }
-        tensorfile::Error::WriterNameTooLong { tensor, byte_len, max } => {
-            Error::NameTooLong { path, tensor, byte_len, max }
-        }
-        tensorfile::Error::WriterTooManyDimensions { tensor, found, max } => {
-            Error::TooManyDimensions { path, tensor, found, max }
-        }
-        other => other.into(),
+    };
+    let (path, tensor) = (path.to_owned(), tensor.unwrap_or_default());
+    let [found, max] = [limit.found, limit.limit].map(|n| usize::try_from(n).unwrap_or(usize::MAX));
+    match limit.what {
+        LimitOn::Tensors => Error::TooManyTensors { path, found, max },
+        LimitOn::NameBytes => Error::NameTooLong { path, tensor, byte_len: found, max },
+        LimitOn::Dimensions => Error::TooManyDimensions { path, tensor, found, max },
+        _ => Error::HeaderTooLarge { path, header_len: limit.found, max: limit.limit },
     }
 }
 
 fn io_error(path: &Path, action: &'static str, source: io::Error) -> Error {
-    tensorfile::Error::Io { path: path.to_owned(), action, source: Arc::new(source) }.into()
+    ErrorKind::io(action, source).at(path).into()
 }
 
 #[cfg(test)]

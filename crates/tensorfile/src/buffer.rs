@@ -3,12 +3,11 @@
 use std::fmt;
 use std::io;
 use std::ops::{Deref, Range};
-use std::path::Path;
 use std::sync::Arc;
 
 use memmap2::{Mmap, MmapMut};
 
-use crate::{Error, Result};
+use crate::{ErrorKind, Result};
 
 /// Owned buffers start at a multiple of this, so that every element type can be cast in place.
 const ALIGN: usize = 64;
@@ -24,10 +23,9 @@ const HUGE_PAGE: usize = 2 << 20;
 /// Cloning copies a pointer; the memory is given back when the last clone is dropped.
 ///
 /// ```
-/// use std::path::Path;
 /// use tensorfile::{Buffer, BufferMut};
 ///
-/// let mut filling = BufferMut::with_len(Path::new("model.safetensors"), 3)?;
+/// let mut filling = BufferMut::with_len(3)?;
 /// filling.as_mut_slice().copy_from_slice(b"abc");
 /// let buffer: Buffer = filling.freeze();
 /// let shared = buffer.clone();
@@ -118,14 +116,14 @@ impl fmt::Debug for Buffer {
 pub struct BufferMut(Backing);
 
 impl BufferMut {
-    /// A buffer of `len` zero bytes; `path` is the file named if there is no memory.
+    /// A buffer of `len` zero bytes.
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfMemory`], whatever the length: nothing aborts.
-    pub fn with_len(path: &Path, len: usize) -> Result<Self> {
+    /// [`ErrorKind::OutOfMemory`], whatever the length: nothing aborts.
+    pub fn with_len(len: usize) -> Result<Self, ErrorKind> {
         let backing = if len < MAP_FROM { Backing::heap(len) } else { Backing::anonymous(len) };
-        backing.map(Self).ok_or_else(|| Error::OutOfMemory { path: path.to_owned(), byte_len: len })
+        backing.map(Self).ok_or(ErrorKind::OutOfMemory { byte_len: len })
     }
 
     /// The number of bytes.
@@ -262,14 +260,13 @@ fn populate(_map: &Mmap, _range: &Range<usize>) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::{ALIGN, Buffer, BufferMut, HUGE_PAGE, MAP_FROM, padding};
-    use crate::Error;
-    use std::path::Path;
+    use crate::ErrorKind;
 
     const LENS: [usize; 9] =
         [0, 1, 63, 4096, MAP_FROM - 1, MAP_FROM, HUGE_PAGE - 1, HUGE_PAGE, 2 * HUGE_PAGE + 1];
 
     fn with_len(len: usize) -> BufferMut {
-        BufferMut::with_len(Path::new("x.safetensors"), len).unwrap()
+        BufferMut::with_len(len).unwrap()
     }
 
     #[test]
@@ -299,10 +296,9 @@ mod tests {
     #[test]
     fn lengths_beyond_memory_are_errors() {
         for len in [usize::MAX, usize::MAX - ALIGN, usize::MAX / 2, 1 << 60] {
-            let error = BufferMut::with_len(Path::new("x.safetensors"), len).unwrap_err();
+            let error = BufferMut::with_len(len).unwrap_err();
             assert!(
-                matches!(&error, Error::OutOfMemory { path, byte_len }
-                    if path == Path::new("x.safetensors") && *byte_len == len),
+                matches!(error, ErrorKind::OutOfMemory { byte_len } if byte_len == len),
                 "{error}"
             );
         }

@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use crate::format::{IN_MEMORY, PREFIX_LEN};
 use crate::gather::gather;
-use crate::lookalike::{self, SNIFF_LEN};
-use crate::source::{io_error, read_error};
-use crate::{Buffer, BufferMut, Error, Header, HeaderOptions, Metadata, ReadAt, Result, Selection};
-use crate::{SourceFile, Tensor, TensorInfo, TensorView, similar_names};
+use crate::header::explain;
+use crate::lookalike::SNIFF_LEN;
+use crate::source::read_error;
+use crate::{Buffer, BufferMut, Error, ErrorKind, Header, HeaderOptions, Metadata, ReadAt, Result};
+use crate::{Selection, SourceFile, Tensor, TensorInfo, TensorView, reserve, similar_names};
 
 /// One safetensors file, whose tensors are read by name.
 ///
@@ -56,7 +57,8 @@ impl TensorFile<SourceFile> {
     /// As [`open`](Self::open).
     pub fn open_with(path: impl AsRef<Path>, options: &HeaderOptions) -> Result<Self> {
         let source = SourceFile::open(path)?;
-        let header = read_header(source.path(), &source, source.opened_len(), options)?;
+        let header = read_header(&source, source.opened_len(), options)
+            .map_err(|error| error.at(source.path()))?;
         Ok(Self { path: source.path().into(), source, header: Arc::new(header) })
     }
 }
@@ -80,7 +82,8 @@ impl<'a> TensorFile<&'a [u8]> {
         let info = self.info(name)?;
         let bytes = memory_range(info).and_then(|range| self.source.get(range));
         let bytes = bytes.unwrap_or_default();
-        TensorView::new(info.name(), info.dtype(), info.shape(), bytes)
+        let view = TensorView::new(info.name(), info.dtype(), info.shape(), bytes);
+        view.map_err(|error| self.here(error))
     }
 }
 
@@ -94,12 +97,13 @@ impl TensorFile<Buffer> {
         let info = self.info(name)?;
         let (name, shape) = (info.name(), info.shape());
         let range = memory_range(info).unwrap_or_default();
-        Tensor::new(name, info.dtype(), shape, self.source.clone(), range)
+        let tensor = Tensor::new(name, info.dtype(), shape, self.source.clone(), range);
+        tensor.map_err(|error| self.here(error))
     }
 }
 
 impl<R: ReadAt> TensorFile<R> {
-    /// Reads the header of a file held by anything; `path` is for errors only.
+    /// Reads the header of a file held by anything; errors call it `path`.
     ///
     /// # Errors
     ///
@@ -110,10 +114,11 @@ impl<R: ReadAt> TensorFile<R> {
         options: &HeaderOptions,
     ) -> Result<Self> {
         let path = path.into();
+        let byte_len = source.byte_len();
         let byte_len =
-            source.byte_len().map_err(|error| io_error(&path, "tell its length", error))?;
-        let header = Arc::new(read_header(&path, &source, byte_len, options)?);
-        Ok(Self { path, source, header })
+            byte_len.map_err(|error| ErrorKind::io("tell its length", error).at(&*path))?;
+        let header = read_header(&source, byte_len, options).map_err(|error| error.at(&*path))?;
+        Ok(Self { path, source, header: Arc::new(header) })
     }
 
     /// A file whose header has been read already.
@@ -154,12 +159,11 @@ impl<R: ReadAt> TensorFile<R> {
     ///
     /// # Errors
     ///
-    /// Fails with [`Error::TensorNotFound`], which gives similar names if there are any.
+    /// Fails with [`ErrorKind::TensorNotFound`], which gives similar names if there are any.
     pub fn info(&self, name: &str) -> Result<&TensorInfo> {
-        self.header.get(name).ok_or_else(|| Error::TensorNotFound {
-            path: self.path.clone(),
-            tensor: name.into(),
-            similar: similar_names(name, self.names()),
+        self.header.get(name).ok_or_else(|| {
+            let similar = similar_names(name, self.names());
+            self.here(ErrorKind::TensorNotFound { similar }.in_tensor(name))
         })
     }
 
@@ -194,9 +198,7 @@ impl<R: ReadAt> TensorFile<R> {
     /// fails, and where the file has changed since it was opened.
     pub fn read(&self, name: &str) -> Result<Tensor> {
         let info = self.info(name)?;
-        let mut buffer = BufferMut::with_len(&self.path, info.byte_len())?;
-        self.read_at(info, buffer.as_mut_slice(), 0)?;
-        self.finish(info, buffer, info.shape())
+        self.read_whole(info).map_err(|error| self.here(error))
     }
 
     /// Reads a part of a tensor into memory of its own.
@@ -209,43 +211,58 @@ impl<R: ReadAt> TensorFile<R> {
     /// As [`read`](Self::read), and where the selection does not fit the tensor.
     pub fn read_selection(&self, name: &str, selection: &Selection) -> Result<Tensor> {
         let info = self.info(name)?;
-        let runs = selection.lower(&self.path, info)?;
-        let mut buffer = BufferMut::with_len(&self.path, runs.byte_len())?;
-        gather(&self.path, &runs, buffer.as_mut_slice(), |bytes, start| {
-            self.read_at(info, bytes, start)
-        })?;
+        self.read_part(info, selection).map_err(|error| self.here(error))
+    }
+
+    fn read_whole(&self, info: &TensorInfo) -> Result<Tensor> {
+        let mut buffer = buffer_for(info, info.byte_len())?;
+        self.read_at(info, buffer.as_mut_slice(), 0)?;
+        self.finish(info, buffer, info.shape())
+    }
+
+    fn read_part(&self, info: &TensorInfo, selection: &Selection) -> Result<Tensor> {
+        let runs = selection.lower(info)?;
+        let mut buffer = buffer_for(info, runs.byte_len())?;
+        let read = |bytes: &mut [u8], start| self.read_at(info, bytes, start);
+        gather(&runs, buffer.as_mut_slice(), read).map_err(|error| error.in_tensor(info.name()))?;
         self.finish(info, buffer, runs.shape())
     }
 
-    /// Fails if the source has changed, with the first tensor that a shorter file lost.
-    fn check_unchanged(&self) -> Result<()> {
-        self.source.check_unchanged().map_err(|error| self.with_lost_tensor(error))
+    /// The error with this file's path, if it names none yet.
+    fn here(&self, error: Error) -> Error {
+        error.at(&*self.path)
     }
 
-    /// The error with the first tensor that the source, if it is shorter now, has lost.
+    /// The error of a source that has changed, with the first tensor that it has lost if it is
+    /// shorter now.
     pub(crate) fn with_lost_tensor(&self, error: Error) -> Error {
         let byte_len = self.source.byte_len().unwrap_or(u64::MAX);
-        match self.header.first_beyond(byte_len) {
-            Some(lost) => error.with_tensor(lost.name()),
-            None => error,
+        match (error.kind(), self.header.first_beyond(byte_len)) {
+            (ErrorKind::Changed { .. }, Some(lost)) => error.in_tensor(lost.name()),
+            _ => error,
         }
     }
 
     /// Fills `bytes` with those of the tensor from `start` on.
     fn read_at(&self, info: &TensorInfo, bytes: &mut [u8], start: usize) -> Result<()> {
         let offset = info.file_range().start.saturating_add(start as u64);
-        let (path, name, len) = (&self.path, Some(info.name()), bytes.len());
+        let len = bytes.len();
         self.source
             .read_exact_at(bytes, offset)
-            .map_err(|error| read_error(path, name, &self.source, len, offset, error))
+            .map_err(|error| read_error(&self.source, len, offset, error).in_tensor(info.name()))
     }
 
     /// The bytes that were read as a tensor, if the file has not changed meanwhile.
     fn finish(&self, info: &TensorInfo, buffer: BufferMut, shape: &[usize]) -> Result<Tensor> {
-        self.check_unchanged()?;
+        self.source.check_unchanged().map_err(|error| self.with_lost_tensor(error))?;
         let range = 0..buffer.len();
         Tensor::new(info.name(), info.dtype(), shape, buffer.freeze(), range)
     }
+}
+
+/// Memory for so many bytes of a tensor.
+fn buffer_for(info: &TensorInfo, byte_len: usize) -> Result<BufferMut> {
+    BufferMut::with_len(byte_len).map_err(|kind| kind.in_tensor(info.name()))
 }
 
 /// Where a tensor is in a file that is in memory.
@@ -255,36 +272,28 @@ fn memory_range(info: &TensorInfo) -> Option<Range<usize>> {
 }
 
 /// Reads the length of the JSON, then exactly the JSON, and looks closer where it is refused.
-fn read_header(
-    path: &Path,
-    source: &impl ReadAt,
-    byte_len: u64,
-    options: &HeaderOptions,
-) -> Result<Header> {
+fn read_header(source: &impl ReadAt, byte_len: u64, options: &HeaderOptions) -> Result<Header> {
     let read = |buf: &mut [u8], offset| {
         let len = buf.len();
-        source
-            .read_exact_at(buf, offset)
-            .map_err(|error| read_error(path, None, source, len, offset, error))
+        let read = source.read_exact_at(buf, offset);
+        read.map_err(|error| read_error(source, len, offset, error))
     };
     let parse = || {
         let mut prefix = [0; PREFIX_LEN];
         if byte_len >= PREFIX_LEN as u64 {
             read(&mut prefix, 0)?;
         }
-        let json_len = Header::json_len(path, prefix, byte_len, options)?;
-        let mut json = Vec::new();
-        json.try_reserve_exact(json_len)
-            .map_err(|_| Error::OutOfMemory { path: path.into(), byte_len: json_len })?;
+        let json_len = Header::json_len(prefix, byte_len, options)?;
+        let mut json = reserve::list(json_len)?;
         json.resize(json_len, 0);
         read(&mut json, PREFIX_LEN as u64)?;
-        Header::parse(path, &json, byte_len, options)
+        Header::parse(&json, byte_len, options)
     };
-    parse().map_err(|error| {
+    parse().map_err(|error: Error| {
         let mut first = [0; SNIFF_LEN];
         let len = usize::try_from(byte_len).unwrap_or(SNIFF_LEN).min(SNIFF_LEN);
         match read(&mut first[..len], 0) {
-            Ok(()) => lookalike::explain(error, &first[..len]),
+            Ok(()) => explain(error, &first[..len]),
             Err(_) => error,
         }
     })

@@ -2,7 +2,6 @@
 
 use std::iter::{Peekable, Take};
 use std::ops::Range;
-use std::path::Path;
 
 use crate::{BufferMut, ByteRuns, Result};
 
@@ -12,12 +11,11 @@ const MAX_GAP: usize = 16 << 10;
 /// Bytes that runs and their gaps may span to be read at once.
 const MAX_SPAN: usize = 1 << 20;
 
-/// Fills `out` with the runs, one after the other; `path` is for errors only.
+/// Fills `out` with the runs, one after the other.
 ///
 /// `read` fills a slice with bytes from an offset of the tensor. It is called once for a run that
 /// is far from its neighbours, and once for every group of runs that are near each other.
 pub(crate) fn gather(
-    path: &Path,
     runs: &ByteRuns,
     mut out: &mut [u8],
     mut read: impl FnMut(&mut [u8], usize) -> Result<()>,
@@ -31,7 +29,7 @@ pub(crate) fn gather(
         }
         let scratch = match &mut scratch {
             Some(scratch) => scratch,
-            none => none.insert(BufferMut::with_len(path, MAX_SPAN.min(runs.span().len()))?),
+            none => none.insert(BufferMut::with_len(MAX_SPAN.min(runs.span().len()))?),
         };
         let bytes = &mut scratch.as_mut_slice()[..span.len()];
         read(bytes, span.start)?;
@@ -77,7 +75,6 @@ fn split_off<'a>(out: &mut &'a mut [u8], len: usize) -> &'a mut [u8] {
 #[cfg(test)]
 mod tests {
     use std::ops::Range;
-    use std::path::Path;
 
     use super::{MAX_GAP, MAX_SPAN, gather};
     use crate::{Dtype, Selection};
@@ -91,10 +88,10 @@ mod tests {
             state.to_le_bytes()[3]
         };
         let tensor: Vec<u8> = (0..num_bytes).map(|_| next_byte()).collect();
-        let runs = selection.lower_shape(Path::new("f"), "w", Dtype::U8, shape).unwrap();
+        let runs = selection.lower_shape(Dtype::U8, shape).unwrap();
         let mut reads = Vec::new();
         let mut out = vec![0; runs.byte_len()];
-        gather(Path::new("f"), &runs, &mut out, |bytes, start| {
+        gather(&runs, &mut out, |bytes, start| {
             let range = start..start + bytes.len();
             bytes.copy_from_slice(&tensor[range.clone()]);
             reads.push(range);

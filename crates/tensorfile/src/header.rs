@@ -3,21 +3,20 @@
 // For the modules below as well.
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
+mod explain;
 mod json;
 mod layout;
 mod metadata;
 mod plain;
 mod tensor_info;
 
-use std::path::Path;
-
+pub(crate) use explain::explain;
 pub use metadata::{Metadata, MetadataBuilder};
 pub use tensor_info::TensorInfo;
 
-use crate::format::{
-    LONGEST_HEADER_BYTES, MAX_HEADER_BYTES, MAX_NAME_BYTES, MAX_RANK, MAX_TENSORS, PREFIX_LEN,
-};
-use crate::{Error, Result, lookalike, reserve};
+use crate::format::{MAX_HEADER_BYTES, MAX_NAME_BYTES, MAX_RANK, MAX_TENSORS, PREFIX_LEN};
+use crate::limit::Limit;
+use crate::{ErrorKind, Result, reserve};
 
 /// Length from which on a header may hold so much that memory is asked for before it is parsed.
 const LONG: usize = 1 << 20;
@@ -35,12 +34,11 @@ const MOST_PER_BYTE: usize = 4;
 /// [`HeaderOptions`].
 ///
 /// ```
-/// use std::path::Path;
 /// use tensorfile::{Dtype, Header, HeaderOptions};
 ///
 /// let json = br#"{"w":{"dtype":"U8","shape":[2,3],"data_offsets":[0,6]}}"#;
 /// let file = [&(json.len() as u64).to_le_bytes(), &json[..], &[0; 6]].concat();
-/// let header = Header::from_bytes(Path::new("w.safetensors"), &file, &HeaderOptions::default())?;
+/// let header = Header::from_bytes(&file, &HeaderOptions::default())?;
 /// let w = header.get("w").expect("the header names it");
 /// assert_eq!((w.dtype(), w.shape()), (Dtype::U8, &[2, 3][..]));
 /// assert_eq!(w.file_range(), header.data_start()..file.len() as u64);
@@ -105,94 +103,69 @@ pub enum TrailingBytes {
 }
 
 impl Header {
-    /// Parses the header of a file that is wholly in memory. `path` is for messages only.
+    /// Parses the header of a file that is wholly in memory.
     ///
     /// # Errors
     ///
-    /// Says what is wrong with the file, and with which tensor.
-    pub fn from_bytes(path: &Path, bytes: &[u8], options: &HeaderOptions) -> Result<Self> {
+    /// Says what is wrong, and with which tensor; the caller knows which file it is.
+    pub fn from_bytes(bytes: &[u8], options: &HeaderOptions) -> Result<Self> {
         let byte_len = bytes.len() as u64;
-        Self::in_prefix(path, bytes, byte_len, options)
-            .map_err(|error| lookalike::explain(error, bytes))
+        Self::in_prefix(bytes, byte_len, options).map_err(|error| explain(error, bytes))
     }
 
-    fn in_prefix(
-        path: &Path,
-        bytes: &[u8],
-        byte_len: u64,
-        options: &HeaderOptions,
-    ) -> Result<Self> {
+    fn in_prefix(bytes: &[u8], byte_len: u64, options: &HeaderOptions) -> Result<Self> {
         let prefix = bytes.first_chunk().copied().unwrap_or_default();
-        let json_len = Self::json_len(path, prefix, byte_len, options)?;
+        let json_len = Self::json_len(prefix, byte_len, options)?;
         let json = bytes.get(PREFIX_LEN..).and_then(|rest| rest.get(..json_len));
-        Self::parse(path, json.unwrap_or_default(), byte_len, options)
+        Self::parse(json.unwrap_or_default(), byte_len, options)
     }
 
     /// The length of the JSON by the file's first bytes, checked against the file and the cap.
     ///
     /// Nothing needs to be allocated before this has been asked.
     pub(crate) fn json_len(
-        path: &Path,
         prefix: [u8; PREFIX_LEN],
         byte_len: u64,
         options: &HeaderOptions,
-    ) -> Result<usize> {
-        let path = || path.to_path_buf();
+    ) -> Result<usize, ErrorKind> {
         let rest = match byte_len.checked_sub(PREFIX_LEN as u64) {
             Some(rest) => rest,
-            None if byte_len == 0 => return Err(Error::Empty { path: path() }),
-            None => return Err(Error::TooShort { path: path(), byte_len }),
+            None if byte_len == 0 => return Err(ErrorKind::Empty),
+            None => return Err(ErrorKind::TooShort { byte_len }),
         };
         let header_len = u64::from_le_bytes(prefix);
-        let max = options.max_header_bytes.min(LONGEST_HEADER_BYTES);
         if header_len > rest {
-            return Err(Error::HeaderPastEnd { path: path(), header_len, byte_len });
+            return Err(ErrorKind::HeaderPastEnd { header_len, byte_len });
         }
-        if header_len > max {
-            return Err(Error::HeaderTooLarge { path: path(), header_len, max });
-        }
-        usize::try_from(header_len).map_err(|_| Error::HeaderTooLarge {
-            path: path(),
-            header_len,
-            max: usize::MAX as u64,
-        })
+        let (max, option) = (options.max_header_bytes, "HeaderOptions::max_header_bytes");
+        Limit::check_header(header_len, max, option)?;
+        // What passed fits in 32 bits.
+        Ok(usize::try_from(header_len).unwrap_or(usize::MAX))
     }
 
     /// Parses the JSON of a file of this length and checks what it declares.
-    pub(crate) fn parse(
-        path: &Path,
-        json: &[u8],
-        byte_len: u64,
-        options: &HeaderOptions,
-    ) -> Result<Self> {
-        let text = std::str::from_utf8(json).map_err(|error| Error::HeaderNotUtf8 {
-            path: path.to_path_buf(),
-            valid_up_to: error.valid_up_to(),
-        })?;
+    pub(crate) fn parse(json: &[u8], byte_len: u64, options: &HeaderOptions) -> Result<Self> {
+        let text = std::str::from_utf8(json)
+            .map_err(|error| ErrorKind::HeaderNotUtf8 { valid_up_to: error.valid_up_to() })?;
         if text.len() >= LONG {
             let needed = text.len().saturating_mul(MOST_PER_BYTE);
-            reserve::check::<u8>(needed).map_err(|none| json::no_memory(path, none))?;
+            reserve::check::<u8>(needed)?;
         }
         let json::Declared { mut tensors, metadata } = match plain::parse(text, options) {
             Some(declared) => declared,
-            None => json::parse(path, text, options)?,
+            None => json::parse(text, options)?,
         };
-        let data_len = layout::check(path, &mut tensors)?;
+        let data_len = layout::check(&mut tensors)?;
         let header_len = json.len() as u64;
         let data_start = header_len.saturating_add(PREFIX_LEN as u64);
         let expected = data_start.saturating_add(data_len);
         let Some(trailing_bytes) = byte_len.checked_sub(expected) else {
             let available = byte_len.saturating_sub(data_start);
-            let tensor = layout::first_beyond(&tensors, available);
-            return Err(Error::Truncated {
-                path: path.to_path_buf(),
-                tensor: tensor.map_or("", TensorInfo::name).into(),
-                expected,
-                found: byte_len,
-            });
+            let first = layout::first_beyond(&tensors, available).map_or("", TensorInfo::name);
+            return Err(ErrorKind::Truncated { expected, found: byte_len }.in_tensor(first));
         };
         if trailing_bytes > 0 && options.trailing_bytes == TrailingBytes::Refuse {
-            return Err(Error::TrailingBytes { path: path.to_path_buf(), count: trailing_bytes });
+            return Err(ErrorKind::TrailingBytes { count: trailing_bytes }.into());
         }
         for tensor in &mut tensors {
             tensor.shift(data_start);

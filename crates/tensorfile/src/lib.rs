@@ -31,7 +31,7 @@
 //! assert_eq!(last_column.to_vec::<f32>()?, [3.0, 6.0]);
 //!
 //! let error = file.read("model.weight").unwrap_err();
-//! assert_eq!(error.to_string(), r#"<memory>: no tensor "model.weight"; similar: "weight""#);
+//! assert_eq!(error.to_string(), r#"<memory>: tensor "model.weight": not in this file; similar: "weight""#);
 //! # Ok::<(), tensorfile::Error>(())
 //! ```
 
@@ -60,14 +60,18 @@ pub mod reserve;
 mod selection;
 mod tensor;
 mod to_f32;
+mod view;
 
 // The way back.
 mod write;
 
 // What can be wrong, and how it is said.
 mod error;
+mod file_facts;
+mod limit;
 mod lookalike;
 mod quote;
+mod selection_fault;
 mod similar;
 
 /// The 16-bit floats of [`Element`], in the version that this crate uses.
@@ -77,21 +81,25 @@ pub use buffer::{Buffer, BufferMut};
 pub use byte_runs::ByteRuns;
 pub use dtype::Dtype;
 pub use element::Element;
-pub use error::{Error, FileFact, FileKind, Lookalike, Result};
+pub use error::{Error, ErrorKind, Result};
 pub use file::TensorFile;
+pub use file_facts::{FileFact, FileKind};
 pub use float_cast::{Float, FloatCast};
 #[doc(hidden)] // For the metadata of an index, which `modeldir` reads.
 pub use header::MetadataBuilder;
 pub use header::{Header, HeaderOptions, Metadata, TensorInfo, TrailingBytes};
-pub use lookalike::LfsPointer;
+pub use limit::{Limit, LimitOn};
+pub use lookalike::{LfsPointer, Lookalike};
 #[doc(hidden)] // Of no use but to keep errors short: it is here for `modeldir`.
 pub use quote::shortened;
 pub use quote::{PathText, Quoted};
 pub use read_at::ReadAt;
 pub use rows::Rows;
 pub use selection::Selection;
+pub use selection_fault::SelectionFault;
 #[doc(hidden)] // Not of this format: it is here for `modeldir`, which answers in the same way.
 pub use similar::similar_names;
 pub use source::{Identity, SourceFile};
-pub use tensor::{Tensor, TensorView};
+pub use tensor::Tensor;
+pub use view::TensorView;
 pub use write::{Writer, WriterOptions};

@@ -2,7 +2,7 @@
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
-use crate::{Error, Lookalike};
+use std::fmt;
 
 /// First bytes that are enough to tell; a Git LFS pointer is shorter.
 pub(crate) const SNIFF_LEN: usize = 512;
@@ -38,6 +38,49 @@ impl LfsPointer {
         let is_sum = oid.len() <= 64 && oid.bytes().all(|byte| byte.is_ascii_hexdigit());
         let byte_len = value("size")?.trim_end().parse().ok()?;
         is_sum.then(|| Self { oid: oid.into(), byte_len })
+    }
+}
+
+/// What a file that is not safetensors looks like, by its first bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Lookalike {
+    /// A zip archive, the form of PyTorch checkpoints since 1.6.
+    Zip,
+    /// A Python pickle, the form of older PyTorch checkpoints.
+    Pickle,
+    /// A GGUF model.
+    Gguf,
+    /// An HDF5 file, the form of Keras weights.
+    Hdf5,
+    /// A gzip stream.
+    Gzip,
+    /// A web page, as an error page saved under the file's name.
+    Html,
+    /// JSON text, as an error answer saved under the file's name.
+    Json,
+    /// An AppleDouble side-car (`._name`).
+    AppleDouble,
+    /// Other text.
+    Text,
+    /// Nothing that is known.
+    Unknown,
+}
+
+impl fmt::Display for Lookalike {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Zip => "a zip archive (a PyTorch checkpoint?)",
+            Self::Pickle => "a Python pickle (an old PyTorch checkpoint?)",
+            Self::Gguf => "a GGUF model",
+            Self::Hdf5 => "an HDF5 file",
+            Self::Gzip => "a gzip stream",
+            Self::Html => "a web page (a failed download?)",
+            Self::Json => "JSON text (an error answer saved as a file?)",
+            Self::AppleDouble => "an AppleDouble side-car of macOS",
+            Self::Text => "text",
+            Self::Unknown => "nothing known",
+        })
     }
 }
 
@@ -83,33 +126,9 @@ impl Lookalike {
     }
 }
 
-/// The same error, or one that says more because the file is of another kind.
-///
-/// Only errors by which a file can turn out to be of another kind are looked at.
-pub(crate) fn explain(error: Error, first: &[u8]) -> Error {
-    let (Error::TooShort { path, .. }
-    | Error::HeaderTooLarge { path, .. }
-    | Error::HeaderPastEnd { path, .. }
-    | Error::HeaderNotUtf8 { path, .. }
-    | Error::HeaderJson { path, .. }) = &error
-    else {
-        return error;
-    };
-    if let Some(LfsPointer { oid, byte_len }) = LfsPointer::parse(first) {
-        return Error::LfsPointer { path: path.clone(), oid, byte_len };
-    }
-    match Lookalike::of(first) {
-        Lookalike::Unknown => error,
-        looks_like => Error::NotSafetensors { path: path.clone(), looks_like },
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
-
-    use super::{LfsPointer, explain};
-    use crate::{Error, Lookalike};
+    use super::{LfsPointer, Lookalike};
 
     const POINTER: &str = "version https://git-lfs.github.com/spec/v1\n\
         oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n";
@@ -171,16 +190,5 @@ mod tests {
         for text in broken {
             assert_eq!(LfsPointer::parse(text.as_bytes()), None, "{text:?}");
         }
-    }
-
-    #[test]
-    fn only_errors_of_the_header_text_are_explained() {
-        let path = PathBuf::from("w");
-        let past_end = Error::HeaderPastEnd { path: path.clone(), header_len: 9, byte_len: 8 };
-        let explained = explain(past_end.clone(), POINTER.as_bytes());
-        assert!(matches!(explained, Error::LfsPointer { byte_len: 12345, .. }));
-        assert!(matches!(explain(past_end, &[0; 9]), Error::HeaderPastEnd { .. }));
-        let trailing = Error::TrailingBytes { path, count: 1 };
-        assert!(matches!(explain(trailing, b"PK\x03\x04"), Error::TrailingBytes { .. }));
     }
 }

@@ -2,13 +2,11 @@
 #![expect(unsafe_code, reason = "a mapped file can change under its readers; the caller vouches")]
 
 use std::fs::File;
-use std::path::Path;
 use std::sync::Arc;
 
 use memmap2::Mmap;
 
-use crate::source::io_error;
-use crate::{Buffer, Error, Result, SourceFile, TensorFile};
+use crate::{Buffer, ErrorKind, Result, SourceFile, TensorFile};
 
 impl TensorFile<SourceFile> {
     /// The same file, mapped into memory: tensors are not read before their bytes are touched.
@@ -47,14 +45,14 @@ impl TensorFile<SourceFile> {
     }
 }
 
-/// The whole file as a shared, read-only mapping; `path` is for errors only.
+/// The whole file as a shared, read-only mapping.
 ///
 /// Costs one system call; bytes are read when they are first touched. The length is that of the
 /// file now; [`SourceFile::map`] compares it with the length at opening.
 ///
 /// # Errors
 ///
-/// [`Error::NotMapped`] if the operating system refuses.
+/// [`ErrorKind::NotMapped`] if the operating system refuses.
 ///
 /// # Safety
 ///
@@ -62,8 +60,8 @@ impl TensorFile<SourceFile> {
 /// behind a shared reference, which is undefined behaviour. No process may shorten it: touching
 /// a byte past the new end raises SIGBUS, which by default kills the process. The same happens
 /// when the medium fails. Replacing the file by a rename is harmless: the mapping keeps the old one.
-unsafe fn map_file(file: &File, path: &Path) -> Result<Buffer> {
-    let metadata = file.metadata().map_err(|error| io_error(path, "look at it", error))?;
+unsafe fn map_file(file: &File) -> Result<Buffer, ErrorKind> {
+    let metadata = file.metadata().map_err(|error| ErrorKind::io("look at it", error))?;
     let byte_len = metadata.len();
     // There is no mapping of no bytes on any system.
     if byte_len == 0 {
@@ -71,10 +69,7 @@ unsafe fn map_file(file: &File, path: &Path) -> Result<Buffer> {
     }
     // SAFETY: that the file is neither written to nor shortened is what our caller vouches for.
     let map = unsafe { Mmap::map(file) };
-    let map = map.map_err(|error| {
-        let (path, source) = (path.to_owned(), Arc::new(error));
-        Error::NotMapped { path, byte_len, source }
-    })?;
+    let map = map.map_err(|error| ErrorKind::NotMapped { byte_len, source: Arc::new(error) })?;
     // Advice: the system then reads in larger steps and maps more with each fault.
     #[cfg(target_os = "linux")]
     map.advise(memmap2::Advice::HugePage).ok();
@@ -89,7 +84,7 @@ impl SourceFile {
     ///
     /// # Errors
     ///
-    /// [`Error::NotMapped`] if the operating system refuses, [`Error::Changed`] if the file has
+    /// [`ErrorKind::NotMapped`] if the operating system refuses, [`ErrorKind::Changed`] if the file has
     /// changed since it was opened.
     ///
     /// # Safety
@@ -99,7 +94,8 @@ impl SourceFile {
     /// new end raises SIGBUS, which by default kills the process, and so does a medium that fails.
     pub unsafe fn map(&self) -> Result<Buffer> {
         // SAFETY: our caller vouches for the same.
-        let buffer = unsafe { map_file(self.file(), self.path()) }?;
+        let mapped = unsafe { map_file(self.file()) };
+        let buffer = mapped.map_err(|kind| kind.at(self.path()))?;
         // Now the length of the mapping is the one that offsets were checked against.
         self.check_unchanged()?;
         Ok(buffer)
@@ -109,15 +105,14 @@ impl SourceFile {
 #[cfg(test)]
 mod tests {
     use super::map_file;
-    use crate::{Dtype, Error, SourceFile, Tensor, Writer};
+    use crate::{Dtype, ErrorKind, SourceFile, Tensor, Writer};
     use std::io::Write;
-    use std::path::Path;
 
     fn map(bytes: &[u8]) -> crate::Buffer {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(bytes).unwrap();
         // SAFETY: the file is ours alone, and has its last bytes.
-        unsafe { map_file(file.as_file(), file.path()) }.unwrap()
+        unsafe { map_file(file.as_file()) }.unwrap()
     }
 
     #[test]
@@ -142,19 +137,19 @@ mod tests {
             std::fs::File::options().write(true).open(&path).unwrap().set_len(len).unwrap();
             // SAFETY: nothing touches the file any more.
             let error = unsafe { source.map() }.unwrap_err();
-            assert!(matches!(error, Error::Changed { before: 10, .. }), "{error}");
+            assert!(matches!(error.kind(), ErrorKind::Changed { before: 10, .. }), "{error}");
         }
     }
 
     #[test]
-    fn a_refusal_names_the_path() {
+    fn a_refusal_says_how_much_was_to_be_mapped() {
         let folder = tempfile::tempdir().unwrap();
         let mut write_only = std::fs::File::create(folder.path().join("x")).unwrap();
         write_only.write_all(b"some bytes").unwrap();
         // SAFETY: the file is ours alone, and has its last bytes.
-        let error = unsafe { map_file(&write_only, Path::new("a/file")) }.unwrap_err();
-        assert!(matches!(error, Error::NotMapped { byte_len: 10, .. }), "{error:?}");
-        assert_eq!(error.to_string(), "a/file: cannot map its 10 bytes into memory");
+        let error = unsafe { map_file(&write_only) }.unwrap_err();
+        assert!(matches!(error, ErrorKind::NotMapped { byte_len: 10, .. }), "{error:?}");
+        assert_eq!(error.to_string(), "cannot map its 10 bytes into memory");
     }
 
     #[test]
@@ -164,7 +159,7 @@ mod tests {
         std::fs::write(&path, b"abcdefgh").unwrap();
         let file = std::fs::File::open(&path).unwrap();
         // SAFETY: the file is ours alone, and saving replaces it without writing to it.
-        let buffer = unsafe { map_file(&file, &path) }.unwrap();
+        let buffer = unsafe { map_file(&file) }.unwrap();
         let tensor = Tensor::new("t", Dtype::U8, [8], buffer, 0..8).unwrap();
         let mut writer = Writer::new();
         writer.add_tensor(&tensor).unwrap();

@@ -124,7 +124,7 @@ mod tests {
     fn a_cut_of_columns_is_one_group_whatever_the_rows() {
         let runs = Selection::all()
             .with_range(2, 8..12)
-            .lower_shape("m".as_ref(), "t", Dtype::F32, &[16, 1_000_000, 16])
+            .lower_shape(Dtype::F32, &[16, 1_000_000, 16])
             .unwrap();
         let rows: Vec<_> = runs.rows().collect();
         assert_eq!(
@@ -137,7 +137,7 @@ mod tests {
     fn ranges_of_columns_belong_to_one_row() {
         let runs = Selection::all()
             .with_ranges(1, vec![0..2, 6..8])
-            .lower_shape("m".as_ref(), "t", Dtype::U8, &[3, 8])
+            .lower_shape(Dtype::U8, &[3, 8])
             .unwrap();
         let rows: Vec<_> = runs.rows().collect();
         assert_eq!(rows, [Rows { runs: vec![0..2, 6..8], stride: 8, count: 3 }]);
@@ -145,10 +145,7 @@ mod tests {
 
     #[test]
     fn a_cut_of_rows_is_one_run() {
-        let runs = Selection::all()
-            .with_range(0, 1..3)
-            .lower_shape("m".as_ref(), "t", Dtype::F16, &[4, 8])
-            .unwrap();
+        let runs = Selection::all().with_range(0, 1..3).lower_shape(Dtype::F16, &[4, 8]).unwrap();
         let rows: Vec<_> = runs.rows().collect();
         assert_eq!(rows, [Rows { runs: std::iter::once(16..48).collect(), stride: 0, count: 1 }]);
     }
@@ -168,7 +165,7 @@ mod tests {
                     selection = selection.with_ranges(dim, ranges.collect());
                 }
             }
-            let runs = selection.lower_shape("m".as_ref(), "t", Dtype::F16, &shape).unwrap();
+            let runs = selection.lower_shape(Dtype::F16, &shape).unwrap();
             prop_assert_eq!(merged(runs.rows()), runs.iter().collect::<Vec<_>>());
         }
     }

@@ -2,11 +2,11 @@
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 use std::ops::Range;
-use std::path::Path;
 use std::slice;
 
 use crate::byte_runs::{ByteRuns, Dimension};
-use crate::{Dtype, Error, Result, TensorInfo, shape};
+use crate::selection_fault::SelectionFault;
+use crate::{Dtype, ErrorKind, Result, TensorInfo, shape};
 
 /// A part of a tensor: of each dimension everything, or an ordered list of ranges.
 ///
@@ -16,16 +16,14 @@ use crate::{Dtype, Error, Result, TensorInfo, shape};
 /// fit is refused when it meets the tensor.
 ///
 /// ```
-/// use std::path::Path;
 /// use tensorfile::{Dtype, Header, HeaderOptions, Selection, Writer};
 ///
 /// let mut writer = Writer::new();
 /// writer.add("w", Dtype::U8, &[2, 4], b"abcdefgh")?;
-/// let path = Path::new("w.safetensors");
-/// let header = Header::from_bytes(path, &writer.to_bytes()?, &HeaderOptions::default())?;
+/// let header = Header::from_bytes(&writer.to_bytes()?, &HeaderOptions::default())?;
 ///
 /// let columns = Selection::all().with_range(1, 1..3);
-/// let runs = columns.lower(path, header.get("w").expect("it was written"))?;
+/// let runs = columns.lower(header.get("w").expect("it was written"))?;
 /// assert_eq!(runs.shape(), [2, 2]);
 /// assert_eq!(runs.iter().collect::<Vec<_>>(), [1..3, 5..7]);
 /// # Ok::<(), tensorfile::Error>(())
@@ -89,30 +87,31 @@ impl Selection {
         self.ranges.is_empty()
     }
 
-    /// The selected bytes of the tensor, relative to its start; `path` is for errors only.
+    /// The selected bytes of the tensor, relative to its start.
     ///
     /// Costs time and memory in proportion to the rank and the ranges, not to the runs.
     ///
     /// # Errors
     ///
-    /// - [`Error::SelectionRank`] if the tensor has another rank, or not the dimension; a scalar
+    /// [`ErrorKind::Selection`]:
+    ///
+    /// - [`SelectionFault::Rank`] if the tensor has another rank, or not the dimension; a scalar
     ///   has none.
-    /// - [`Error::SelectionRange`] if a range is reversed or ends past its dimension.
-    /// - [`Error::SelectionPartialByte`] if a run of a packed dtype begins or ends within a byte.
-    /// - [`Error::SelectionOverflow`] if repeats make more than memory can hold.
-    pub fn lower(&self, path: &Path, info: &TensorInfo) -> Result<ByteRuns> {
-        self.lower_shape(path, info.name(), info.dtype(), info.shape())
+    /// - [`SelectionFault::Range`] if a range is reversed or ends past its dimension.
+    /// - [`SelectionFault::PartialByte`] if a run of a packed dtype begins or ends within a byte.
+    /// - [`SelectionFault::Overflow`] if repeats make more than memory can hold.
+    pub fn lower(&self, info: &TensorInfo) -> Result<ByteRuns> {
+        self.lower_shape(info.dtype(), info.shape())
+            .map_err(|fault| ErrorKind::from(fault).in_tensor(info.name()))
     }
 
-    /// The selected bytes of a tensor of this dtype and shape; `path` and `tensor` are for errors.
+    /// The selected bytes of a tensor of this dtype and shape.
     pub(crate) fn lower_shape(
         &self,
-        path: &Path,
-        tensor: &str,
         dtype: Dtype,
         shape: &[usize],
-    ) -> Result<ByteRuns> {
-        let target = Target { path, tensor, dtype, shape };
+    ) -> Result<ByteRuns, SelectionFault> {
+        let target = Target { dtype, shape };
         target.check_rank(self)?;
         let mut lists = Vec::with_capacity(shape.len());
         let mut selected = Vec::with_capacity(shape.len());
@@ -120,12 +119,12 @@ impl Selection {
             let list = match self.ranges_of(dim) {
                 None => join_touching(slice::from_ref(&(0..*len))),
                 Some(ranges) => {
-                    target.check_ranges(dim, *len, ranges)?;
+                    check_ranges(dim, *len, ranges)?;
                     join_touching(ranges)
                 }
             };
             let total = list.iter().map(Range::len).try_fold(0, usize::checked_add);
-            selected.push(total.ok_or_else(|| target.overflow())?);
+            selected.push(total.ok_or(SelectionFault::Overflow)?);
             lists.push(list);
         }
         if target.num_bits(&selected)? == 0 {
@@ -134,13 +133,13 @@ impl Selection {
         // Something of every dimension is taken, so no extent is zero, and strides are factors of
         // this number, which does not overflow, nor does its number of bits.
         target.num_bits(shape)?;
-        let num_elements = shape::num_elements(shape).ok_or_else(|| target.overflow())?;
+        let num_elements = shape::num_elements(shape).ok_or(SelectionFault::Overflow)?;
         let (outer, inner) = strided(lists, shape, num_elements);
         let dim = outer.len();
         let runs = ByteRuns::new(selected.into(), target.bits(), outer, inner);
         match runs.range_that_cuts_a_byte() {
             None => Ok(runs),
-            Some(range) => Err(target.partial_byte(dim, range)),
+            Some(range) => Err(SelectionFault::PartialByte { dtype, dim, range: range.clone() }),
         }
     }
 
@@ -193,10 +192,8 @@ fn strided(
     (dims, inner)
 }
 
-/// What is selected from, as errors name it.
+/// What is selected from.
 struct Target<'a> {
-    path: &'a Path,
-    tensor: &'a str,
     dtype: Dtype,
     shape: &'a [usize],
 }
@@ -207,51 +204,24 @@ impl Target<'_> {
     }
 
     /// The bits of as many elements as this shape has.
-    fn num_bits(&self, shape: &[usize]) -> Result<usize> {
-        shape::num_bits(self.dtype, shape).ok_or_else(|| self.overflow())
+    fn num_bits(&self, shape: &[usize]) -> Result<usize, SelectionFault> {
+        shape::num_bits(self.dtype, shape).ok_or(SelectionFault::Overflow)
     }
 
-    fn check_rank(&self, selection: &Selection) -> Result<()> {
-        let rank = self.shape.len();
+    fn check_rank(&self, selection: &Selection) -> Result<(), SelectionFault> {
+        let expected = self.shape.len();
         let named = selection.ranges.last().map_or(0, |(dim, _)| dim.saturating_add(1));
-        if named <= rank && selection.rank.is_none_or(|asked| asked == rank) {
+        if named <= expected && selection.rank.is_none_or(|asked| asked == expected) {
             return Ok(());
         }
-        Err(Error::SelectionRank {
-            path: self.path.to_owned(),
-            tensor: self.tensor.into(),
-            expected: rank,
-            found: selection.rank.unwrap_or(0).max(named),
-        })
+        Err(SelectionFault::Rank { expected, found: selection.rank.unwrap_or(0).max(named) })
     }
+}
 
-    fn check_ranges(&self, dim: usize, len: usize, ranges: &[Range<usize>]) -> Result<()> {
-        match ranges.iter().find(|range| range.start > range.end || range.end > len) {
-            None => Ok(()),
-            Some(range) => Err(Error::SelectionRange {
-                path: self.path.to_owned(),
-                tensor: self.tensor.into(),
-                dim,
-                start: range.start,
-                end: range.end,
-                len,
-            }),
-        }
-    }
-
-    fn partial_byte(&self, dim: usize, range: &Range<usize>) -> Error {
-        Error::SelectionPartialByte {
-            path: self.path.to_owned(),
-            tensor: self.tensor.into(),
-            dtype: self.dtype,
-            dim,
-            start: range.start,
-            end: range.end,
-        }
-    }
-
-    fn overflow(&self) -> Error {
-        Error::SelectionOverflow { path: self.path.to_owned(), tensor: self.tensor.into() }
+fn check_ranges(dim: usize, len: usize, ranges: &[Range<usize>]) -> Result<(), SelectionFault> {
+    match ranges.iter().find(|range| range.start > range.end || range.end > len) {
+        None => Ok(()),
+        Some(range) => Err(SelectionFault::Range { dim, range: range.clone(), len }),
     }
 }
 
@@ -261,13 +231,17 @@ impl Target<'_> {
 mod tests {
     use super::Selection;
     use crate::byte_runs::ByteRuns;
-    use crate::{Dtype, Error};
+    use crate::selection_fault::SelectionFault;
+    use crate::{Dtype, ErrorKind, Header, HeaderOptions, Writer};
     use proptest::prelude::*;
     use std::ops::Range;
-    use std::path::Path;
 
-    fn lower(selection: &Selection, dtype: Dtype, shape: &[usize]) -> Result<ByteRuns, Error> {
-        selection.lower_shape(Path::new("m.safetensors"), "t", dtype, shape)
+    fn lower(
+        selection: &Selection,
+        dtype: Dtype,
+        shape: &[usize],
+    ) -> Result<ByteRuns, SelectionFault> {
+        selection.lower_shape(dtype, shape)
     }
 
     fn runs(selection: &Selection, dtype: Dtype, shape: &[usize]) -> Vec<Range<usize>> {
@@ -365,15 +339,26 @@ mod tests {
             let selection = Selection::all().with_ranges(1, vec![0..1, range.clone()]);
             let error = lower(&selection, Dtype::U8, &[2, 4]).unwrap_err();
             assert!(
-                matches!(&error, Error::SelectionRange { dim: 1, start, end, len: 4, .. }
-                    if (*start..*end) == range),
+                matches!(&error, SelectionFault::Range { dim: 1, range: found, len: 4 }
+                    if *found == range),
                 "{error}"
             );
         }
         let error = lower(&Selection::all().with_range(0, 1..3), Dtype::U8, &[2]).unwrap_err();
-        let expected =
-            r#"m.safetensors: tensor "t": range 1..3 of dimension 0, which has 2 elements"#;
-        assert_eq!(error.to_string(), expected);
+        assert_eq!(error.to_string(), "range 1..3 of dimension 0, which has 2 elements");
+    }
+
+    #[test]
+    fn a_fault_names_the_tensor() {
+        let mut writer = Writer::new();
+        writer.add("t", Dtype::U8, &[2], b"ab").unwrap();
+        let file = writer.to_bytes().unwrap();
+        let header = Header::from_bytes(&file, &HeaderOptions::default()).unwrap();
+        let beyond = Selection::all().with_range(0, 1..3);
+        let error = beyond.lower(header.get("t").unwrap()).unwrap_err();
+        let says = r#"tensor "t": range 1..3 of dimension 0, which has 2 elements"#;
+        assert_eq!(error.to_string(), says);
+        assert!(matches!(error.kind(), ErrorKind::Selection(SelectionFault::Range { .. })));
     }
 
     #[test]
@@ -389,7 +374,7 @@ mod tests {
         for (selection, rank, asked) in cases {
             let error = lower(&selection, Dtype::U8, &vec![4; rank]).unwrap_err();
             assert!(
-                matches!(error, Error::SelectionRank { expected, found, .. }
+                matches!(error, SelectionFault::Rank { expected, found }
                     if (expected, found) == (rank, asked)),
                 "{error}"
             );
@@ -408,8 +393,8 @@ mod tests {
         for (selection, shape, dim, range) in cases {
             let error = lower(&selection, Dtype::F4, &shape).unwrap_err();
             assert!(
-                matches!(&error, Error::SelectionPartialByte { dim: d, start, end, .. }
-                    if (*d, *start..*end) == (dim, range.clone())),
+                matches!(&error, SelectionFault::PartialByte { dim: d, range: r, .. }
+                    if (*d, r) == (dim, &range)),
                 "{error}"
             );
         }
@@ -425,7 +410,7 @@ mod tests {
             let dim = shape.iter().position(|len| *len == half).unwrap();
             let repeated = Selection::all().with_ranges(dim, vec![0..half; 3]);
             let error = lower(&repeated, Dtype::U8, &shape).unwrap_err();
-            assert!(matches!(error, Error::SelectionOverflow { .. }), "{error}");
+            assert!(matches!(error, SelectionFault::Overflow), "{error}");
         }
     }
 
@@ -493,7 +478,7 @@ mod tests {
                 .collect();
             let found = lower(&selection, dtype, &shape);
             let Some(expected) = by_listing(&full, &shape, dtype.bits() as usize) else {
-                let refused = matches!(found, Err(Error::SelectionPartialByte { .. }));
+                let refused = matches!(found, Err(SelectionFault::PartialByte { .. }));
                 prop_assert!(refused, "{found:?}");
                 return Ok(());
             };

@@ -1,7 +1,7 @@
 //! How many elements, bits and bytes a shape has, where there is such a number.
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
-use crate::Dtype;
+use crate::{Dtype, ErrorKind};
 
 /// The number of elements of this shape; 1 for a scalar.
 ///
@@ -15,15 +15,25 @@ pub(crate) fn num_bits(dtype: Dtype, shape: &[usize]) -> Option<usize> {
     num_elements(shape)?.checked_mul(dtype.bits() as usize)
 }
 
-/// The bytes of a tensor of this dtype and shape, or `None` also where they are not whole.
-pub(crate) fn byte_len(dtype: Dtype, shape: &[usize]) -> Option<usize> {
-    dtype.byte_len(num_elements(shape)?)
+/// Fails unless a tensor of this dtype and shape has so many bytes.
+pub(crate) fn check(dtype: Dtype, shape: &[usize], found: u64) -> Result<(), ErrorKind> {
+    let Some(bits) = num_bits(dtype, shape) else {
+        return Err(ErrorKind::ShapeOverflow { dtype, shape: shape.into() });
+    };
+    if bits % 8 != 0 {
+        return Err(ErrorKind::PartialByte { dtype, shape: shape.into(), bits });
+    }
+    let needed = (bits / 8) as u64;
+    if found != needed {
+        return Err(ErrorKind::SizeMismatch { dtype, shape: shape.into(), found, needed });
+    }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{byte_len, num_bits, num_elements};
-    use crate::Dtype;
+    use super::{check, num_bits, num_elements};
+    use crate::{Dtype, ErrorKind};
 
     #[test]
     fn products_overflow_even_before_a_zero() {
@@ -32,6 +42,16 @@ mod tests {
         assert_eq!(num_elements(&[usize::MAX, usize::MAX, 0]), None);
         assert_eq!(num_bits(Dtype::F4, &[3]), Some(12));
         assert_eq!(num_bits(Dtype::U8, &[usize::MAX / 4]), None);
-        assert_eq!((byte_len(Dtype::F4, &[3]), byte_len(Dtype::F4, &[3, 2])), (None, Some(3)));
+    }
+
+    #[test]
+    fn a_length_that_is_not_that_of_the_shape_is_refused() {
+        check(Dtype::F4, &[3, 2], 3).unwrap();
+        let part = check(Dtype::F4, &[3], 2);
+        assert!(matches!(part, Err(ErrorKind::PartialByte { bits: 12, .. })), "{part:?}");
+        let short = check(Dtype::F32, &[2, 2], 12);
+        assert!(matches!(short, Err(ErrorKind::SizeMismatch { found: 12, needed: 16, .. })));
+        let huge = check(Dtype::U8, &[usize::MAX, 2], 16);
+        assert!(matches!(huge, Err(ErrorKind::ShapeOverflow { .. })), "{huge:?}");
     }
 }

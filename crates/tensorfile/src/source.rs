@@ -5,14 +5,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::{Error, FileFact, FileKind, ReadAt, Result};
+use crate::{Error, ErrorKind, FileFact, FileKind, ReadAt, Result};
 
 /// A regular file, open for positioned reads, and which file it was when it was opened.
 ///
 /// A name may lead to another file later; this one stays what it is. Symbolic links are followed.
 ///
 /// ```
-/// use tensorfile::{Error, FileKind, SourceFile};
+/// use tensorfile::{ErrorKind, FileKind, SourceFile};
 ///
 /// # let dir = tempfile::tempdir().expect("a folder");
 /// # let path = dir.path().join("w.bin");
@@ -22,9 +22,10 @@ use crate::{Error, FileFact, FileKind, ReadAt, Result};
 /// source.read_exact_at(&mut two, 6)?;
 /// assert_eq!((source.opened_len(), &two), (8, b"78"));
 ///
-/// let folder = SourceFile::open(dir.path());
-/// assert!(matches!(folder, Err(Error::NotARegularFile { kind: FileKind::Directory, .. })));
-/// # Ok::<(), Error>(())
+/// let error = SourceFile::open(dir.path()).unwrap_err();
+/// let is_folder = ErrorKind::NotARegularFile { kind: FileKind::Directory };
+/// assert_eq!(error.kind().to_string(), is_folder.to_string());
+/// # Ok::<(), tensorfile::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct SourceFile {
@@ -42,11 +43,7 @@ impl SourceFile {
     /// and where the operating system refuses.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let file = open_without_waiting(path).map_err(|error| why_not_opened(path, error))?;
-        let metadata = file.metadata().map_err(|error| io_error(path, "look at it", error))?;
-        if !metadata.is_file() {
-            return Err(Error::NotARegularFile { path: path.into(), kind: kind(&metadata) });
-        }
+        let (file, metadata) = open_regular(path).map_err(|kind| kind.at(path))?;
         Ok(Self { path: path.into(), file, identity: Identity::of(&metadata) })
     }
 
@@ -92,11 +89,11 @@ impl SourceFile {
     ///
     /// # Errors
     ///
-    /// Fails with [`Error::ReadPastEnd`] where the file ends before, otherwise with
-    /// [`Error::Read`].
+    /// Fails with [`ErrorKind::ReadPastEnd`] where the file ends before, otherwise with
+    /// [`ErrorKind::Read`].
     pub fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> Result<()> {
         ReadAt::read_exact_at(&self.file, buf, offset)
-            .map_err(|error| read_error(&self.path, None, self, buf.len(), offset, error))
+            .map_err(|error| self.error(read_error(self, buf.len(), offset, error)))
     }
 
     /// Succeeds unless the file was written to or shortened since it was opened.
@@ -115,10 +112,10 @@ impl SourceFile {
     ///
     /// # Errors
     ///
-    /// Fails with [`Error::Changed`].
+    /// Fails with [`ErrorKind::Changed`].
     pub fn check_unchanged(&self) -> Result<()> {
         let metadata = self.file.metadata();
-        let metadata = metadata.map_err(|error| io_error(&self.path, "look at it", error))?;
+        let metadata = metadata.map_err(|error| self.error(ErrorKind::io("look at it", error)))?;
         self.compare(&self.identity, &Identity::of(&metadata))
     }
 
@@ -131,7 +128,7 @@ impl SourceFile {
     ///
     /// # Errors
     ///
-    /// Fails with [`Error::Changed`].
+    /// Fails with [`ErrorKind::Changed`].
     pub fn check_same(&self, before: &Identity) -> Result<()> {
         self.compare(before, &self.identity)
     }
@@ -144,9 +141,13 @@ impl SourceFile {
         match both.find(|(before, after)| before != after) {
             None => Ok(()),
             Some(((what, before), (_, after))) => {
-                Err(Error::Changed { path: self.path.clone(), tensor: None, what, before, after })
+                Err(self.error(ErrorKind::Changed { what, before, after }))
             }
         }
+    }
+
+    fn error(&self, kind: ErrorKind) -> Error {
+        kind.at(&*self.path)
     }
 }
 
@@ -227,6 +228,17 @@ impl Identity {
     }
 }
 
+/// Opens a regular file, and looks at what was opened.
+fn open_regular(path: &Path) -> Result<(File, Metadata), ErrorKind> {
+    let file = open_without_waiting(path).map_err(|error| why_not_opened(path, error))?;
+    let metadata = file.metadata().map_err(|error| ErrorKind::io("look at it", error))?;
+    if metadata.is_file() {
+        Ok((file, metadata))
+    } else {
+        Err(ErrorKind::NotARegularFile { kind: kind(&metadata) })
+    }
+}
+
 /// Opens for reading; returns at once even if nobody writes into a FIFO, and takes no terminal.
 fn open_without_waiting(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
@@ -257,20 +269,17 @@ fn open_direct(_path: &Path) -> Option<File> {
 }
 
 /// What is wrong with a path that could not be opened.
-fn why_not_opened(path: &Path, error: io::Error) -> Error {
+fn why_not_opened(path: &Path, error: io::Error) -> ErrorKind {
     if error.kind() == io::ErrorKind::NotFound {
-        let path = path.to_path_buf();
-        return match fs::read_link(&path) {
-            Ok(target) => Error::DanglingLink { path, target },
-            Err(_) => Error::NotFound { path },
+        return match fs::read_link(path) {
+            Ok(target) => ErrorKind::DanglingLink { target },
+            Err(_) => ErrorKind::NotFound,
         };
     }
     // A socket, some devices and, on Windows, a folder cannot be opened at all.
     match fs::metadata(path) {
-        Ok(metadata) if !metadata.is_file() => {
-            Error::NotARegularFile { path: path.into(), kind: kind(&metadata) }
-        }
-        _ => io_error(path, "open it", error),
+        Ok(metadata) if !metadata.is_file() => ErrorKind::NotARegularFile { kind: kind(&metadata) },
+        _ => ErrorKind::io("open it", error),
     }
 }
 
@@ -295,27 +304,19 @@ fn kind(metadata: &Metadata) -> FileKind {
     FileKind::Other
 }
 
-/// The error for something that the operating system refused.
-pub(crate) fn io_error(path: &Path, action: &'static str, error: io::Error) -> Error {
-    Error::Io { path: path.into(), action, source: Arc::new(error) }
-}
-
-/// The error for a read of `len` bytes at `start` that failed, of this tensor if it was of one.
+/// The error for a read of `len` bytes at `start` that failed.
 pub(crate) fn read_error(
-    path: &Path,
-    tensor: Option<&str>,
     source: &(impl ReadAt + ?Sized),
     len: usize,
     start: u64,
     error: io::Error,
-) -> Error {
-    let (path, tensor) = (path.to_path_buf(), tensor.map(Into::into));
-    let end = start.saturating_add(len as u64);
+) -> ErrorKind {
+    let range = start..start.saturating_add(len as u64);
     match source.byte_len() {
         Ok(byte_len) if error.kind() == io::ErrorKind::UnexpectedEof => {
-            Error::ReadPastEnd { path, tensor, start, end, byte_len }
+            ErrorKind::ReadPastEnd { range, byte_len }
         }
-        _ => Error::Read { path, tensor, start, end, source: Arc::new(error) },
+        _ => ErrorKind::Read { range, source: Arc::new(error) },
     }
 }
 
@@ -325,7 +326,7 @@ mod tests {
     use std::path::Path;
 
     use super::SourceFile;
-    use crate::{Error, FileFact, FileKind, ReadAt};
+    use crate::{ErrorKind, FileFact, FileKind, ReadAt};
 
     fn sample(dir: &Path) -> std::path::PathBuf {
         let path = dir.join("sample");
@@ -343,12 +344,16 @@ mod tests {
         fs::File::options().write(true).open(&path).unwrap().set_len(60).unwrap();
         let error = source.read_exact_at(&mut buf, 50).unwrap_err();
         assert!(
-            matches!(error, Error::ReadPastEnd { start: 50, end: 100, byte_len: 60, .. }),
+            matches!(error.kind(), ErrorKind::ReadPastEnd { range, byte_len: 60 } if *range == (50..100)),
             "{error:?}"
         );
+        assert_eq!(error.path(), Some(&*path));
         assert_eq!((source.opened_len(), source.byte_len().unwrap()), (100, 60));
         let error = source.check_unchanged().unwrap_err();
-        assert!(matches!(error, Error::Changed { before: 100, after: 60, .. }), "{error:?}");
+        assert!(
+            matches!(error.kind(), ErrorKind::Changed { before: 100, after: 60, .. }),
+            "{error:?}"
+        );
     }
 
     #[test]
@@ -359,7 +364,8 @@ mod tests {
         let file = fs::File::options().write(true).open(&path).unwrap();
         file.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
         let error = ReadAt::check_unchanged(&source).unwrap_err();
-        assert!(matches!(error, Error::Changed { what: FileFact::Modified, after: 0, .. }));
+        let kind = error.kind();
+        assert!(matches!(kind, ErrorKind::Changed { what: FileFact::Modified, after: 0, .. }));
         assert_ne!(SourceFile::open(&path).unwrap().identity(), source.identity());
     }
 
@@ -378,8 +384,10 @@ mod tests {
         }
         let again = SourceFile::open(&path).unwrap();
         for error in [source.check_unchanged(), again.check_same(&source.identity())] {
-            let what_changed = matches!(error, Err(Error::Changed { what: FileFact::Changed, .. }));
-            assert!(what_changed, "{error:?}");
+            let error = error.unwrap_err();
+            let is_time =
+                matches!(error.kind(), ErrorKind::Changed { what: FileFact::Changed, .. });
+            assert!(is_time && error.path() == Some(&*path), "{error:?}");
         }
     }
 
@@ -442,7 +450,8 @@ mod tests {
         #[cfg(unix)]
         {
             let error = again.check_same(&source.identity()).unwrap_err();
-            assert!(matches!(error, Error::Changed { what: FileFact::Inode, .. }), "{error:?}");
+            let is_inode = matches!(error.kind(), ErrorKind::Changed { what: FileFact::Inode, .. });
+            assert!(is_inode, "{error:?}");
         }
         again.check_same(&again.identity()).unwrap();
     }
@@ -466,16 +475,17 @@ mod tests {
     fn what_is_missing_is_told_from_what_dangles() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("none");
-        assert!(matches!(SourceFile::open(&path), Err(Error::NotFound { .. })));
+        let kind = |path: &Path| SourceFile::open(path).unwrap_err().into_kind();
+        assert!(matches!(kind(&path), ErrorKind::NotFound));
         #[cfg(unix)]
         {
             std::os::unix::fs::symlink("../blobs/feed", &path).unwrap();
-            let error = SourceFile::open(&path).unwrap_err();
+            let link = kind(&path);
             assert!(
-                matches!(&error, Error::DanglingLink { target, .. } if target == Path::new("../blobs/feed"))
+                matches!(link, ErrorKind::DanglingLink { target } if target == Path::new("../blobs/feed"))
             );
             let file = sample(dir.path()).join("below a file");
-            assert!(matches!(SourceFile::open(&file), Err(Error::Io { .. })));
+            assert!(matches!(kind(&file), ErrorKind::Io { action: "open it", .. }));
         }
     }
 
@@ -483,8 +493,8 @@ mod tests {
     #[test]
     fn what_is_not_a_regular_file_is_named_and_never_waited_for() {
         let dir = tempfile::tempdir().unwrap();
-        let kind = |path: &Path| match SourceFile::open(path) {
-            Err(Error::NotARegularFile { kind, .. }) => Some(kind),
+        let kind = |path: &Path| match SourceFile::open(path).unwrap_err().into_kind() {
+            ErrorKind::NotARegularFile { kind } => Some(kind),
             _ => None,
         };
         assert_eq!(kind(dir.path()), Some(FileKind::Directory));

@@ -4,9 +4,9 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::element::{self, ByteOrder, Element};
-use crate::to_f32::to_f32;
-use crate::{Buffer, Dtype, Error, Result, shape};
+use crate::element::Element;
+use crate::view::TensorView;
+use crate::{Buffer, Dtype, ErrorKind, Result, shape};
 
 /// A tensor that shares the buffer its bytes are in.
 ///
@@ -37,8 +37,8 @@ impl Tensor {
     ///
     /// # Errors
     ///
-    /// [`Error::ByteLen`] if the range is not inside the buffer, or not of the length that dtype
-    /// and shape need.
+    /// [`ErrorKind::SizeMismatch`] if the range is not inside the
+    /// buffer, or not of the length that dtype and shape need.
     pub fn new(
         name: impl Into<Arc<str>>,
         dtype: Dtype,
@@ -48,14 +48,13 @@ impl Tensor {
     ) -> Result<Self> {
         let (name, shape) = (name.into(), shape.into());
         let asked = range.end.saturating_sub(range.start);
-        check_byte_len(&name, dtype, &shape, asked)?;
-        match buffer.get(range.clone()) {
-            Some(_) => Ok(Self { name, dtype, shape, buffer, range }),
-            None => {
-                let found = buffer.len().min(range.end).saturating_sub(range.start);
-                Err(byte_len_error(&name, dtype, &shape, found))
-            }
+        shape::check(dtype, &shape, asked as u64).map_err(|kind| kind.in_tensor(&*name))?;
+        if buffer.get(range.clone()).is_some() {
+            return Ok(Self { name, dtype, shape, buffer, range });
         }
+        let found = buffer.len().min(range.end).saturating_sub(range.start) as u64;
+        let (shape, needed) = (shape.as_ref().into(), asked as u64);
+        Err(ErrorKind::SizeMismatch { dtype, shape, found, needed }.in_tensor(&*name))
     }
 
     /// The name.
@@ -124,8 +123,7 @@ impl Tensor {
     /// The same tensor, borrowed.
     #[must_use]
     pub fn view(&self) -> TensorView<'_> {
-        let (name, shape) = (&*self.name, &*self.shape);
-        TensorView { name, dtype: self.dtype, shape, bytes: self.bytes() }
+        TensorView::of_checked(&self.name, self.dtype, &self.shape, self.bytes())
     }
 
     /// The buffer that the bytes are in, which other tensors may share.
@@ -141,140 +139,11 @@ impl fmt::Debug for Tensor {
     }
 }
 
-/// A tensor that borrows its bytes; what a [`Tensor`] gives to read.
-#[derive(Clone, Copy)]
-pub struct TensorView<'a> {
-    name: &'a str,
-    dtype: Dtype,
-    shape: &'a [usize],
-    bytes: &'a [u8],
-}
-
-impl<'a> TensorView<'a> {
-    /// A view of these bytes.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::ByteLen`] if there are not as many bytes as dtype and shape need.
-    pub fn new(name: &'a str, dtype: Dtype, shape: &'a [usize], bytes: &'a [u8]) -> Result<Self> {
-        check_byte_len(name, dtype, shape, bytes.len())?;
-        Ok(Self { name, dtype, shape, bytes })
-    }
-
-    /// The name.
-    #[must_use]
-    pub const fn name(&self) -> &'a str {
-        self.name
-    }
-
-    /// The type of the elements.
-    #[must_use]
-    pub const fn dtype(&self) -> Dtype {
-        self.dtype
-    }
-
-    /// The extents, outermost first; empty for a scalar.
-    #[must_use]
-    pub const fn shape(&self) -> &'a [usize] {
-        self.shape
-    }
-
-    /// The number of elements.
-    #[must_use]
-    pub fn num_elements(&self) -> usize {
-        // `new` found the product of the bytes to fit.
-        shape::num_elements(self.shape).unwrap_or(usize::MAX)
-    }
-
-    /// The number of bytes.
-    #[must_use]
-    pub const fn byte_len(&self) -> usize {
-        self.bytes.len()
-    }
-
-    /// The bytes as they are in the file, little-endian on every machine.
-    #[must_use]
-    pub const fn bytes(&self) -> &'a [u8] {
-        self.bytes
-    }
-
-    /// The elements, in place.
-    ///
-    /// Tensors read into owned memory are aligned for their dtype whatever the file's layout;
-    /// mapped and borrowed ones are aligned only if the file is laid out so.
-    ///
-    /// # Errors
-    ///
-    /// - [`Error::DtypeMismatch`] if the elements are not of type `T`.
-    /// - [`Error::Unaligned`] if the bytes are not aligned for `T`; an empty tensor always is.
-    /// - [`Error::InvalidBool`] if a byte of a `BOOL` tensor is neither 0 nor 1.
-    /// - [`Error::BigEndianHost`] on a big-endian machine, where elements are wider than a byte.
-    pub fn as_slice<T: Element>(&self) -> Result<&'a [T]> {
-        element::cast(*self, ByteOrder::HOST)
-    }
-
-    /// The elements, copied: from any address, and in the machine's own byte order.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::DtypeMismatch`] and [`Error::InvalidBool`] as [`as_slice`](Self::as_slice);
-    /// [`Error::TensorOutOfMemory`] if there is no memory for the copy.
-    pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
-        element::copy(*self, ByteOrder::HOST)
-    }
-
-    /// The elements of a float tensor, converted to `f32`.
-    ///
-    /// `F16`, `BF16` and the 8-bit floats are converted exactly and NaN stays NaN. `F64` is
-    /// rounded to the nearest `f32`, ties to even, and to infinity beyond the largest.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::NotAFloat`] for the integers, `BOOL`, `C64` and the packed `F4` and `F6` types;
-    /// [`Error::TensorOutOfMemory`] if there is no memory for the result.
-    pub fn to_f32(&self) -> Result<Vec<f32>> {
-        to_f32(*self)
-    }
-
-    fn describe(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct(name)
-            .field("name", &self.name)
-            .field("dtype", &self.dtype)
-            .field("shape", &self.shape)
-            .finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for TensorView<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.describe("TensorView", f)
-    }
-}
-
-/// Refuses a number of bytes other than the one that dtype and shape need.
-pub(crate) fn check_byte_len(
-    tensor: &str,
-    dtype: Dtype,
-    shape: &[usize],
-    found: usize,
-) -> Result<()> {
-    if shape::byte_len(dtype, shape) == Some(found) {
-        return Ok(());
-    }
-    Err(byte_len_error(tensor, dtype, shape, found))
-}
-
-fn byte_len_error(tensor: &str, dtype: Dtype, shape: &[usize], found: usize) -> Error {
-    let needed = shape::byte_len(dtype, shape);
-    Error::ByteLen { tensor: tensor.into(), dtype, shape: shape.into(), found, needed }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Tensor, TensorView};
-    use crate::{Buffer, BufferMut, Dtype, Error};
+    use super::Tensor;
+    use crate::{Buffer, BufferMut, Dtype, Error, ErrorKind, TensorView};
     use std::ops::Range;
-    use std::path::Path;
 
     fn tensor(dtype: Dtype, shape: &[usize], range: Range<usize>) -> Result<Tensor, Error> {
         Tensor::new("t", dtype, shape, Buffer::from_vec(vec![0; 16]), range)
@@ -283,10 +152,7 @@ mod tests {
     #[test]
     fn a_range_of_the_wrong_length_is_refused() {
         let error = tensor(Dtype::F32, &[2, 2], 0..12).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            r#"tensor "t": 12 bytes given, shape [2, 2] of F32 needs 16"#
-        );
+        assert_eq!(error.to_string(), r#"tensor "t": 12 bytes, shape [2, 2] of F32 needs 16"#);
         assert!(tensor(Dtype::F32, &[2, 2], 0..16).is_ok());
     }
 
@@ -294,7 +160,11 @@ mod tests {
     fn a_range_outside_the_buffer_is_refused() {
         for (range, left) in [(8..24, 8), (16..32, 0), (100..116, 0)] {
             let error = tensor(Dtype::F32, &[2, 2], range).unwrap_err();
-            assert!(matches!(error, Error::ByteLen { found, .. } if found == left), "{error}");
+            let kind = error.kind();
+            assert!(
+                matches!(kind, ErrorKind::SizeMismatch { found, needed: 16, .. } if *found == left),
+                "{error}"
+            );
         }
         #[expect(clippy::reversed_empty_ranges, reason = "the case to refuse")]
         let reversed = 8..4;
@@ -308,7 +178,7 @@ mod tests {
         let error = tensor(Dtype::F4, &[3], 0..2).unwrap_err();
         assert_eq!(
             error.to_string(),
-            r#"tensor "t": 2 bytes given, shape [3] of F4 needs no whole number of bytes"#
+            r#"tensor "t": shape [3] of F4 is 12 bits, not a whole number of bytes"#
         );
         assert!(tensor(Dtype::U8, &[usize::MAX, 2], 0..16).is_err());
         assert!(tensor(Dtype::F4, &[3, 2], 0..3).is_ok());
@@ -325,7 +195,7 @@ mod tests {
 
     #[test]
     fn clones_share_the_bytes_and_outlive_the_first() {
-        let mut filling = BufferMut::with_len(Path::new("x"), 16).unwrap();
+        let mut filling = BufferMut::with_len(16).unwrap();
         filling.as_mut_slice().copy_from_slice(&[1; 16]);
         let first = Tensor::new("t", Dtype::U32, [2], filling.freeze(), 8..16).unwrap();
         let second = first.clone();

@@ -3,35 +3,38 @@
 use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
 
-use crate::element::{Element, cast_or_copy, reserve};
-use crate::tensor::TensorView;
-use crate::{Dtype, Error, Result, float8};
+use crate::element::{self, ByteOrder, Element, cast_or_copy};
+use crate::{Dtype, ErrorKind, Result, float8, reserve};
 
 /// Elements converted at a time: a block stays in the first-level cache.
 const BLOCK: usize = 1024;
 
-/// The elements of a float tensor as `f32`; see [`TensorView::to_f32`].
-pub(crate) fn to_f32(view: TensorView<'_>) -> Result<Vec<f32>> {
-    match view.dtype() {
-        Dtype::F32 => view.to_vec(),
-        Dtype::F16 => widen(view, <[f16]>::convert_to_f32_slice),
-        Dtype::BF16 => widen(view, <[bf16]>::convert_to_f32_slice),
-        Dtype::F64 => narrow(view),
-        dtype => match float8::values(dtype) {
-            Some(values) => {
-                let mut converted = reserve(view, view.bytes().len())?;
-                converted.extend(view.bytes().iter().map(|code| values[usize::from(*code)]));
-                Ok(converted)
-            }
-            None => Err(Error::NotAFloat { tensor: view.name().into(), dtype }),
-        },
+/// The elements of a float tensor as `f32`; see [`TensorView::to_f32`](crate::TensorView::to_f32).
+pub(crate) fn to_f32(dtype: Dtype, bytes: &[u8]) -> Result<Vec<f32>, ErrorKind> {
+    match dtype {
+        Dtype::F32 => element::copy(dtype, bytes, ByteOrder::HOST),
+        Dtype::F16 => widen(dtype, bytes, <[f16]>::convert_to_f32_slice),
+        Dtype::BF16 => widen(dtype, bytes, <[bf16]>::convert_to_f32_slice),
+        Dtype::F64 => narrow(bytes),
+        dtype => {
+            let Some(values) = float8::values(dtype) else {
+                return Err(ErrorKind::DtypeMismatch { dtype, asked: f32::NAME });
+            };
+            let mut converted = reserve::list(bytes.len())?;
+            converted.extend(bytes.iter().map(|code| values[usize::from(*code)]));
+            Ok(converted)
+        }
     }
 }
 
 /// Converts block by block, so that the result is written once and never zeroed before.
-fn widen<T: Element>(view: TensorView<'_>, convert: fn(&[T], &mut [f32])) -> Result<Vec<f32>> {
-    let elements = cast_or_copy::<T>(view)?;
-    let mut converted = reserve(view, elements.len())?;
+fn widen<T: Element>(
+    dtype: Dtype,
+    bytes: &[u8],
+    convert: fn(&[T], &mut [f32]),
+) -> Result<Vec<f32>, ErrorKind> {
+    let elements = cast_or_copy::<T>(dtype, bytes)?;
+    let mut converted = reserve::list(elements.len())?;
     let mut block = [0.0; BLOCK];
     for part in elements.chunks(BLOCK) {
         let block = &mut block[..part.len()];
@@ -41,9 +44,9 @@ fn widen<T: Element>(view: TensorView<'_>, convert: fn(&[T], &mut [f32])) -> Res
     Ok(converted)
 }
 
-fn narrow(view: TensorView<'_>) -> Result<Vec<f32>> {
-    let elements = cast_or_copy::<f64>(view)?;
-    let mut converted = reserve(view, elements.len())?;
+fn narrow(bytes: &[u8]) -> Result<Vec<f32>, ErrorKind> {
+    let elements = cast_or_copy::<f64>(Dtype::F64, bytes)?;
+    let mut converted = reserve::list(elements.len())?;
     #[expect(
         clippy::cast_possible_truncation,
         reason = "rounding to nearest is what is asked for"
@@ -54,14 +57,9 @@ fn narrow(view: TensorView<'_>) -> Result<Vec<f32>> {
 
 #[cfg(test)]
 mod tests {
-    use super::BLOCK;
-    use crate::{Dtype, Error, TensorView};
+    use super::{BLOCK, to_f32};
+    use crate::Dtype;
     use half::{bf16, f16};
-
-    fn to_f32(dtype: Dtype, bytes: &[u8]) -> Result<Vec<f32>, Error> {
-        let shape = [bytes.len() * 8 / dtype.bits() as usize];
-        TensorView::new("t", dtype, &shape, bytes).unwrap().to_f32()
-    }
 
     #[test]
     fn every_half_is_converted_as_half_does_one_by_one() {
@@ -121,6 +119,6 @@ mod tests {
             assert_eq!(converts, expected, "{dtype}");
         }
         let error = to_f32(Dtype::I64, &[0; 8]).unwrap_err();
-        assert_eq!(error.to_string(), r#"tensor "t": is I64, which has no conversion to f32"#);
+        assert_eq!(error.to_string(), "is I64, cannot be read as f32");
     }
 }

@@ -6,15 +6,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 
 use crate::format::{
-    IN_MEMORY, LONGEST_HEADER_BYTES, MAX_HEADER_BYTES, MAX_NAME_BYTES, MAX_RANK, MAX_TENSORS,
-    METADATA_KEY, PREFIX_LEN,
+    IN_MEMORY, MAX_HEADER_BYTES, MAX_NAME_BYTES, MAX_RANK, MAX_TENSORS, METADATA_KEY, PREFIX_LEN,
 };
-use crate::tensor::check_byte_len;
-use crate::{Dtype, Error, Result, Tensor};
+use crate::limit::{Limit, LimitOn};
+use crate::{Dtype, ErrorKind, Result, Tensor, reserve, shape};
 
 /// Collects tensors and writes them as one file, with the layout of the reference writer.
 ///
@@ -112,9 +110,9 @@ impl<'a> Writer<'a> {
     ///
     /// # Errors
     ///
-    /// [`Error::ReservedName`] for the name `__metadata__`, [`Error::NameTaken`] for one that was
-    /// added before, [`Error::WriterNameTooLong`] and [`Error::WriterTooManyDimensions`] for what is
-    /// over the limits, [`Error::ByteLen`] if there are not as many bytes as dtype and shape need.
+    /// [`ErrorKind::ReservedName`] for the name `__metadata__`, [`ErrorKind::NameTaken`] for one that
+    /// was added before, [`ErrorKind::Limit`] for a name or a shape over the limits,
+    /// [`ErrorKind::SizeMismatch`] if there are not as many bytes as dtype and shape need.
     pub fn add(
         &mut self,
         name: impl Into<Cow<'a, str>>,
@@ -122,17 +120,14 @@ impl<'a> Writer<'a> {
         shape: impl Into<Cow<'a, [usize]>>,
         bytes: &'a [u8],
     ) -> Result<()> {
-        let (name, shape) = (name.into(), shape.into());
-        if name == METADATA_KEY {
-            return Err(Error::ReservedName { tensor: name.into() });
+        let (name, entry) = (name.into(), Entry { dtype, shape: shape.into(), bytes });
+        match self.check(&name, &entry) {
+            Ok(()) => {
+                self.tensors.insert(name, entry);
+                Ok(())
+            }
+            Err(kind) => Err(kind.in_tensor(name)),
         }
-        if self.tensors.contains_key(&name) {
-            return Err(Error::NameTaken { tensor: name.into() });
-        }
-        self.check_limits(&name, &shape)?;
-        check_byte_len(&name, dtype, &shape, bytes.len())?;
-        self.tensors.insert(name, Entry { dtype, shape, bytes });
-        Ok(())
     }
 
     /// Adds a tensor under its own name.
@@ -148,16 +143,16 @@ impl<'a> Writer<'a> {
     ///
     /// # Errors
     ///
-    /// [`Error::WriterHeaderTooLarge`] and [`Error::WriterTooManyTensors`] for what is over the
-    /// limits, [`Error::OutOfMemory`] if there is no memory for the file.
+    /// [`ErrorKind::Limit`] for what is over the limits, [`ErrorKind::OutOfMemory`] if there is no
+    /// memory for the file.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        let (head, tensors) = self.layout(Path::new(IN_MEMORY))?;
+        self.in_memory().map_err(|kind| kind.at(Path::new(IN_MEMORY)))
+    }
+
+    fn in_memory(&self) -> Result<Vec<u8>, ErrorKind> {
+        let (head, tensors) = self.layout()?;
         let data_len = tensors.iter().map(|entry| entry.bytes.len());
-        let byte_len = data_len.fold(head.len(), usize::saturating_add);
-        let mut bytes = Vec::new();
-        if bytes.try_reserve_exact(byte_len).is_err() {
-            return Err(Error::OutOfMemory { path: PathBuf::from(IN_MEMORY), byte_len });
-        }
+        let mut bytes = reserve::list(data_len.fold(head.len(), usize::saturating_add))?;
         bytes.extend_from_slice(&head);
         for entry in tensors {
             bytes.extend_from_slice(entry.bytes);
@@ -179,44 +174,44 @@ impl<'a> Writer<'a> {
     ///
     /// # Errors
     ///
-    /// [`Error::WriterHeaderTooLarge`] and [`Error::WriterTooManyTensors`] before anything is
-    /// written; [`Error::Io`] otherwise.
+    /// [`ErrorKind::Limit`] before anything is written; [`ErrorKind::Io`] otherwise.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
-        let (head, tensors) = self.layout(path)?;
+        self.save_as(path).map_err(|kind| kind.at(path))
+    }
+
+    fn save_as(&self, path: &Path) -> Result<(), ErrorKind> {
+        let (head, tensors) = self.layout()?;
         let folder = match path.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),
         };
-        let failed = |action| {
-            move |source| Error::Io { path: path.to_owned(), action, source: Arc::new(source) }
-        };
+        let failed = |action| move |source| ErrorKind::io(action, source);
         let mut file = temporary_file(folder).map_err(failed("create a file beside it"))?;
         write_all(file.as_file_mut(), &head, &tensors).map_err(failed("write"))?;
         file.persist(path).map_err(|error| failed("replace")(error.error))?;
         sync_folder(folder).map_err(failed("sync its folder after replacing the file"))
     }
 
-    /// Refuses a tensor that readers would refuse for its name or its shape.
-    fn check_limits(&self, name: &str, shape: &[usize]) -> Result<()> {
-        let WriterOptions { max_name_bytes, max_rank, .. } = self.options;
-        if name.len() > max_name_bytes {
-            let (tensor, byte_len) = (name.into(), name.len());
-            return Err(Error::WriterNameTooLong { tensor, byte_len, max: max_name_bytes });
+    /// Refuses a tensor that cannot be in the file, or that readers would refuse.
+    fn check(&self, name: &str, entry: &Entry<'_>) -> Result<(), ErrorKind> {
+        if name == METADATA_KEY {
+            return Err(ErrorKind::ReservedName);
         }
-        if shape.len() > max_rank {
-            let (tensor, found) = (name.into(), shape.len());
-            return Err(Error::WriterTooManyDimensions { tensor, found, max: max_rank });
+        if self.tensors.contains_key(name) {
+            return Err(ErrorKind::NameTaken);
         }
-        Ok(())
+        let (found, max) = (name.len() as u64, self.options.max_name_bytes as u64);
+        Limit::check(LimitOn::NameBytes, found, max, "WriterOptions::max_name_bytes")?;
+        let (found, max) = (entry.shape.len() as u64, self.options.max_rank as u64);
+        Limit::check(LimitOn::Dimensions, found, max, "WriterOptions::max_rank")?;
+        shape::check(entry.dtype, &entry.shape, entry.bytes.len() as u64)
     }
 
-    /// The bytes before the data, and the tensors in the order of the file; `path` is for errors.
-    fn layout(&self, path: &Path) -> Result<(Vec<u8>, Vec<&Entry<'a>>)> {
-        let (found, max) = (self.tensors.len(), self.options.max_tensors);
-        if found > max {
-            return Err(Error::WriterTooManyTensors { path: path.to_owned(), found, max });
-        }
+    /// The bytes before the data, and the tensors in the order of the file.
+    fn layout(&self) -> Result<(Vec<u8>, Vec<&Entry<'a>>), ErrorKind> {
+        let (found, max) = (self.tensors.len() as u64, self.options.max_tensors as u64);
+        Limit::check(LimitOn::Tensors, found, max, "WriterOptions::max_tensors")?;
         let mut tensors: Vec<_> = self.tensors.iter().collect();
         tensors.sort_by_key(|(_, entry)| Reverse(entry.dtype));
         let mut head = vec![0; PREFIX_LEN];
@@ -224,10 +219,8 @@ impl<'a> Writer<'a> {
             .expect("a vector takes every byte");
         head.resize(head.len().next_multiple_of(8), b' ');
         let header_len = u64::try_from(head.len() - PREFIX_LEN).unwrap_or(u64::MAX);
-        let max = self.options.max_header_bytes.min(LONGEST_HEADER_BYTES);
-        if header_len > max {
-            return Err(Error::WriterHeaderTooLarge { path: path.to_owned(), header_len, max });
-        }
+        let (max, option) = (self.options.max_header_bytes, "WriterOptions::max_header_bytes");
+        Limit::check_header(header_len, max, option)?;
         let (length, _) = head.split_at_mut(PREFIX_LEN);
         length.copy_from_slice(&header_len.to_le_bytes());
         Ok((head, tensors.into_iter().map(|(_, entry)| entry).collect()))
@@ -319,7 +312,7 @@ fn sync_folder(_folder: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::{Writer, WriterOptions};
-    use crate::{Buffer, Dtype, Error, Header, HeaderOptions, Tensor};
+    use crate::{Buffer, Dtype, ErrorKind, Header, HeaderOptions, LimitOn, Tensor};
     use proptest::prelude::*;
     use std::collections::HashMap;
     use std::fs;
@@ -431,7 +424,7 @@ mod tests {
     fn names_that_cannot_be_are_refused() {
         let mut writer = Writer::new();
         let reserved = writer.add("__metadata__", Dtype::U8, &[1], b"a").unwrap_err();
-        assert!(matches!(reserved, Error::ReservedName { .. }), "{reserved}");
+        assert!(matches!(reserved.kind(), ErrorKind::ReservedName), "{reserved}");
         writer.add("a", Dtype::U8, &[1], b"a").unwrap();
         let taken = writer.add("a", Dtype::I8, vec![1], b"b").unwrap_err();
         assert_eq!(taken.to_string(), r#"tensor "a": a tensor of this name is already there"#);
@@ -440,10 +433,13 @@ mod tests {
     #[test]
     fn bytes_that_do_not_fit_are_refused() {
         let mut writer = Writer::new();
-        for (dtype, shape) in [(Dtype::F32, vec![2]), (Dtype::F4, vec![3]), (Dtype::U8, vec![])] {
+        for (dtype, shape) in [(Dtype::F32, vec![2]), (Dtype::U8, vec![])] {
             let error = writer.add("a", dtype, shape, b"abc").unwrap_err();
-            assert!(matches!(error, Error::ByteLen { found: 3, .. }), "{error}");
+            let kind = error.kind();
+            assert!(matches!(kind, ErrorKind::SizeMismatch { found: 3, .. }), "{error}");
         }
+        let error = writer.add("a", Dtype::F4, vec![3], b"abc").unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::PartialByte { bits: 12, .. }), "{error}");
         assert_eq!(writer.to_bytes().unwrap().len(), 16);
     }
 
@@ -457,10 +453,14 @@ mod tests {
             writer.to_bytes().unwrap_err(),
             writer.save(folder.path().join("x.safetensors")).unwrap_err(),
         ] {
-            let header_of_56 = matches!(error, Error::WriterHeaderTooLarge { header_len: 56, .. });
-            assert!(header_of_56, "{error}");
-            let named = ["<memory>: header of 56 ", "x.safetensors: header of 56 "];
-            assert!(named.iter().any(|start| error.to_string().contains(start)), "{error}");
+            let says =
+                "header of 56 bytes, the limit is 55 (WriterOptions::max_header_bytes raises it)";
+            assert!(error.to_string().ends_with(&format!(": {says}")), "{error}");
+            let named = error.path().unwrap();
+            assert!(
+                named == "<memory>" || *named == folder.path().join("x.safetensors"),
+                "{error}"
+            );
         }
         assert!(names_in(folder.path()).is_empty());
     }
@@ -479,21 +479,26 @@ mod tests {
         let options = WriterOptions { max_tensors: 2, max_name_bytes: 3, max_rank: 1, ..default() };
         let mut writer = Writer::with_options(options);
         let error = writer.add("four", Dtype::U8, &[1], b"a").unwrap_err();
-        assert!(matches!(error, Error::WriterNameTooLong { byte_len: 4, max: 3, .. }), "{error}");
+        let ErrorKind::Limit(limit) = error.kind() else { panic!("{error}") };
+        assert_eq!((limit.what, limit.found, limit.limit), (LimitOn::NameBytes, 4, 3));
         let error = writer.add("two", Dtype::U8, &[1, 1], b"a").unwrap_err();
-        assert!(matches!(error, Error::WriterTooManyDimensions { found: 2, max: 1, .. }));
+        let says =
+            r#"tensor "two": 2 dimensions, the limit is 1 (WriterOptions::max_rank raises it)"#;
+        assert_eq!(error.to_string(), says);
         assert_eq!(error.tensor(), Some("two"));
 
         writer.add("one", Dtype::U8, &[1], b"a").unwrap();
         writer.add("two", Dtype::U8, &[1], b"a").unwrap();
         let limits = HeaderOptions { max_tensors: 2, max_name_bytes: 3, max_rank: 1, ..default() };
         let bytes = writer.to_bytes().unwrap();
-        assert_eq!(Header::from_bytes(Path::new("x"), &bytes, &limits).unwrap().len(), 2);
+        assert_eq!(Header::from_bytes(&bytes, &limits).unwrap().len(), 2);
 
         writer.add("six", Dtype::U8, &[1], b"a").unwrap();
         let folder = tempfile::tempdir().unwrap();
         let error = writer.save(folder.path().join("x.safetensors")).unwrap_err();
-        assert!(matches!(error, Error::WriterTooManyTensors { found: 3, max: 2, .. }), "{error}");
+        let says =
+            "x.safetensors: 3 tensors, the limit is 2 (WriterOptions::max_tensors raises it)";
+        assert!(error.to_string().ends_with(says), "{error}");
         assert!(names_in(folder.path()).is_empty());
     }
 
@@ -519,12 +524,13 @@ mod tests {
         fs::create_dir(&occupied).unwrap();
         fs::write(occupied.join("inside"), b"").unwrap();
         let error = Writer::new().save(&occupied).unwrap_err();
-        assert!(matches!(error, Error::Io { action: "replace", .. }), "{error}");
+        assert!(matches!(error.kind(), ErrorKind::Io { action: "replace", .. }), "{error}");
         assert_eq!(names_in(folder.path()), ["x.safetensors"]);
 
         let nowhere = folder.path().join("no/such/folder/x.safetensors");
         let error = Writer::new().save(&nowhere).unwrap_err();
-        assert!(matches!(&error, Error::Io { path, .. } if *path == nowhere), "{error}");
+        assert!(matches!(error.kind(), ErrorKind::Io { .. }), "{error}");
+        assert_eq!(error.path(), Some(&*nowhere));
     }
 
     #[cfg(target_os = "linux")]
@@ -537,7 +543,7 @@ mod tests {
             let mut writer = Writer::new();
             writer.add("t", Dtype::U8, &[3 << 20], &bytes).unwrap();
             let error = writer.save(Path::new(&folder).join("x.safetensors")).unwrap_err();
-            assert!(matches!(error, Error::Io { action: "write", .. }), "{error:?}");
+            assert!(matches!(error.kind(), ErrorKind::Io { action: "write", .. }), "{error:?}");
             return;
         }
         let folder = tempfile::tempdir().unwrap();

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use safetensors::SafeTensors;
-use tensorfile::{Error, Metadata, TensorFile};
+use tensorfile::{Error, ErrorKind, LimitOn, Metadata, TensorFile};
 
 /// A way in which this project refuses on purpose what the reference takes.
 #[derive(Debug)]
 pub struct Exception {
     /// Why.
     pub reason: &'static str,
-    /// Whether an error is of this exception.
-    is_of: fn(&Error) -> bool,
+    /// Whether an error of this kind is of this exception.
+    is_of: fn(&ErrorKind) -> bool,
 }
 
 /// Where we refuse on purpose what the reference takes; the one list of exceptions.
@@ -21,16 +21,16 @@ pub struct Exception {
 pub const EXCEPTIONS: [Exception; 6] = [
     Exception {
         reason: "a tensor name given twice, after unescaping: the reference keeps the last",
-        is_of: |error| matches!(error, Error::DuplicateTensor { .. }),
+        is_of: |kind| matches!(kind, ErrorKind::DuplicateTensor),
     },
     Exception {
         reason: "a metadata key given twice, after unescaping: the reference keeps the last",
-        is_of: |error| matches!(error, Error::DuplicateMetadataKey { .. }),
+        is_of: |kind| matches!(kind, ErrorKind::DuplicateMetadataKey { .. }),
     },
     Exception {
         reason: "a tensor written as a list of its fields: the format has objects",
-        is_of: |error| match error {
-            Error::InvalidTensor { message, .. } => {
+        is_of: |kind| match kind {
+            ErrorKind::InvalidTensor { message } => {
                 message.contains("sequence, expected an object")
             }
             _ => false,
@@ -38,17 +38,21 @@ pub const EXCEPTIONS: [Exception; 6] = [
     },
     Exception {
         reason: "a tensor name of more than 65,536 bytes",
-        is_of: |error| matches!(error, Error::NameTooLong { .. }),
+        is_of: |kind| is_limit_on(LimitOn::NameBytes, kind),
     },
     Exception {
         reason: "a shape of more than 64 dimensions",
-        is_of: |error| matches!(error, Error::TooManyDimensions { .. }),
+        is_of: |kind| is_limit_on(LimitOn::Dimensions, kind),
     },
     Exception {
         reason: "more than 1,000,000 tensors",
-        is_of: |error| matches!(error, Error::TooManyTensors { .. }),
+        is_of: |kind| is_limit_on(LimitOn::Tensors, kind),
     },
 ];
+
+fn is_limit_on(what: LimitOn, kind: &ErrorKind) -> bool {
+    matches!(kind, ErrorKind::Limit(limit) if limit.what == what)
+}
 
 /// How the two readers agree on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +67,7 @@ pub enum Agreement {
 
 /// Returns the exception that an error is of.
 pub fn exception(error: &Error) -> Option<usize> {
-    EXCEPTIONS.iter().position(|exception| (exception.is_of)(error))
+    EXCEPTIONS.iter().position(|exception| (exception.is_of)(error.kind()))
 }
 
 /// Compares the verdicts on a file, and if both take it, everything in it.

@@ -3,7 +3,9 @@
 use std::io;
 use std::path::Path;
 
-use tensorfile::{Error, Header, HeaderOptions, ReadAt, TensorFile, TensorInfo, TrailingBytes};
+use tensorfile::{
+    Error, ErrorKind, Header, HeaderOptions, ReadAt, TensorFile, TensorInfo, TrailingBytes,
+};
 
 /// Checks the header of a file.
 ///
@@ -13,7 +15,8 @@ use tensorfile::{Error, Header, HeaderOptions, ReadAt, TensorFile, TensorInfo, T
 pub fn header(file: &[u8]) -> Result<(), String> {
     let path = Path::new("input.safetensors");
     let strict = HeaderOptions::default();
-    let whole = Header::from_bytes(path, file, &strict);
+    let at_path = |error: Error| error.at(path);
+    let whole = Header::from_bytes(file, &strict).map_err(at_path);
     let piecemeal = TensorFile::from_source(path, Piecemeal(file), &strict);
     same("in pieces", &whole, &piecemeal.map(|file| file.header().clone()))?;
     let in_memory = TensorFile::from_source(path, file, &strict);
@@ -23,13 +26,16 @@ pub fn header(file: &[u8]) -> Result<(), String> {
     }
 
     let lenient = HeaderOptions { trailing_bytes: TrailingBytes::Allow, ..strict };
-    match (whole, Header::from_bytes(path, file, &lenient)) {
+    match (whole, Header::from_bytes(file, &lenient).map_err(at_path)) {
         (Ok(strict), Ok(lenient)) if strict == lenient => Ok(()),
-        (Err(Error::TrailingBytes { count, .. }), Ok(lenient)) => {
-            let end = file.len() - usize::try_from(count).map_err(|error| error.to_string())?;
-            covers(&lenient, &file[..end])
-        }
         (Err(strict), Err(lenient)) if text(&strict) == text(&lenient) => Ok(()),
+        (Err(strict), Ok(lenient)) => match strict.kind() {
+            ErrorKind::TrailingBytes { count } => {
+                let count = usize::try_from(*count).map_err(|error| error.to_string())?;
+                covers(&lenient, &file[..file.len() - count])
+            }
+            _ => Err(format!("with trailing bytes it is taken, strictly: {strict:?}")),
+        },
         (strict, lenient) => Err(format!("strict: {strict:?}, with trailing bytes: {lenient:?}")),
     }
 }

@@ -1,7 +1,6 @@
 //! Rules about names: whatever they say, the parts of all ranks make up each tensor.
 
 use std::ops::Range;
-use std::path::Path;
 
 use arbitrary::{Result, Unstructured};
 use modeldir::{
@@ -86,7 +85,7 @@ fn header(drafts: &[Draft]) -> Result<Header, String> {
     let json = format!("{{{}}}", members.join(","));
     let len = u64::try_from(json.len()).map_err(|error| error.to_string())?;
     let file = [&len.to_le_bytes(), json.as_bytes(), &vec![0; at]].concat();
-    let header = Header::from_bytes(Path::new("drafts"), &file, &HeaderOptions::default());
+    let header = Header::from_bytes(&file, &HeaderOptions::default());
     header.map_err(|error| format!("{json}: {error}"))
 }
 
@@ -145,7 +144,7 @@ fn topologies([stages, ranks, experts]: [usize; 3]) -> Result<Vec<Topology>, Str
 
 /// The runs of bytes of a part, which must lie within the tensor.
 fn runs(part: &Selection, info: &TensorInfo) -> Result<Vec<Range<usize>>, String> {
-    let lowered = part.lower(Path::new("drafts"), info);
+    let lowered = part.lower(info);
     let lowered = lowered.map_err(|error| format!("{part:?} of {info:?}: {error}"))?;
     let runs: Vec<_> = lowered.iter().collect();
     match runs.iter().find(|run| run.end > info.byte_len() || run.start > run.end) {

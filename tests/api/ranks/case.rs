@@ -6,6 +6,7 @@ use modeldir::{Error, LoadOptions, LoadPlan, ModelDir, Partition, Topology};
 use modeldir_fixtures::{DTYPES, Tensor, dtype_bits, file};
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use tensorfile::{ErrorKind, SelectionFault};
 
 use super::oracle::{Lists, UNEVEN};
 use crate::loading::threads;
@@ -185,10 +186,11 @@ impl Refusal<'_> {
     fn is(&self, error: &Error) -> bool {
         match (self, error) {
             (Self::Rules, Error::Cut { .. } | Error::UnevenExperts { .. }) => true,
-            (
-                Self::PartialByte(name),
-                Error::File(tensorfile::Error::SelectionPartialByte { tensor, .. }),
-            ) => **tensor == **name,
+            (Self::PartialByte(name), Error::File(error)) => {
+                let kind = error.kind();
+                matches!(kind, ErrorKind::Selection(SelectionFault::PartialByte { .. }))
+                    && error.tensor() == Some(*name)
+            }
             _ => false,
         }
     }

@@ -74,7 +74,7 @@ impl Args {
         let ranges = self.ranges.clone().unwrap_or_default();
         let selection = ranges.selection(whole.shape());
         // The selection becomes runs of bytes before anything is read.
-        let runs = selection.lower(model.path(), whole.info())?;
+        let runs = selection.lower(whole.info()).map_err(|error| error.at(model.path()))?;
         Ok(Part { tensor: model.read_selection(&self.name, &selection)?, runs })
     }
 

@@ -92,7 +92,8 @@ fn shared_bytes(
     parts: &[&Selection],
     counts: &[usize],
 ) -> Result<Vec<u64>> {
-    let runs = parts.iter().map(|part| part.lower(model.path(), tensor.info()));
+    let runs =
+        parts.iter().map(|part| part.lower(tensor.info()).map_err(|error| error.at(model.path())));
     let runs: Vec<ByteRuns> = runs.collect::<tensorfile::Result<_>>()?;
     if runs.iter().map(ByteRuns::byte_len).sum::<usize>() == tensor.byte_len() {
         // Parts make up the tensor, so different ones have nothing in common.

@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tensorfile::Metadata;
 use tensorfile::reserve::{self, NoMemory};
+use tensorfile::{ErrorKind, Metadata};
 use tracing::debug_span;
 use tracing::field::Empty;
 
@@ -197,8 +197,8 @@ fn find_aliases(
     alias::find(is_stored, sources)
 }
 
-fn no_memory(root: &Path, NoMemory(byte_len): NoMemory) -> Error {
-    tensorfile::Error::OutOfMemory { path: root.to_owned(), byte_len }.into()
+fn no_memory(root: &Path, none: NoMemory) -> Error {
+    ErrorKind::from(none).at(root).into()
 }
 
 /// The fault of a shard that cannot be used.
@@ -209,10 +209,10 @@ fn shard_fault(
     tensors: Vec<String>,
 ) -> Fault {
     let shard: Arc<Path> = shard.into();
-    match error {
-        tensorfile::Error::NotFound { .. } | tensorfile::Error::DanglingLink { .. } => {
+    match error.kind() {
+        ErrorKind::NotFound | ErrorKind::DanglingLink { .. } => {
             Fault::MissingShard { cause: causes.cause(&shard), shard, tensors }
         }
-        error => Fault::UnusableShard { shard, error, tensors },
+        _ => Fault::UnusableShard { shard, error, tensors },
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
 use tensorfile::reserve::{self, NoMemory};
-use tensorfile::{Identity, Metadata, TensorFile, TensorInfo};
+use tensorfile::{ErrorKind, Identity, Metadata, TensorFile, TensorInfo};
 
 use super::ShardId;
 use crate::join::{self, Fit, Wanted};
@@ -116,9 +116,7 @@ pub(super) fn open_all<'m>(
     wanted: &[Vec<Wanted<'m>>],
     options: &OpenOptions,
 ) -> Result<Vec<Opened<'m>>> {
-    let no_memory = |path: PathBuf, NoMemory(byte_len): NoMemory| -> tensorfile::Error {
-        tensorfile::Error::OutOfMemory { path, byte_len }
-    };
+    let no_memory = |path: PathBuf, none: NoMemory| ErrorKind::from(none).at(path);
     let open = |(i, path): (usize, &PathBuf)| {
         let file = ShardFile::open(root, path, options)?;
         let fit = wanted.get(i).map_or(Ok(Fit::default()), |of| join::fit(&file.tensors, of));

@@ -53,7 +53,7 @@ impl Budget {
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         drop(state);
-        Ok(Some(BufferMut::with_len(path, byte_len)?))
+        Ok(Some(BufferMut::with_len(byte_len).map_err(|kind| kind.at(path))?))
     }
 
     /// Gives back what was taken. If somebody has kept a part of it, it is theirs.

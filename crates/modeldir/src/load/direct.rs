@@ -179,7 +179,7 @@ pub(super) mod tests {
     }
 
     fn buffer(len: usize) -> BufferMut {
-        BufferMut::with_len("m".as_ref(), len).unwrap()
+        BufferMut::with_len(len).unwrap()
     }
 
     #[cfg(target_os = "linux")]

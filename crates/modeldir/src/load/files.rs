@@ -181,7 +181,7 @@ impl<O: Opener> Drop for OpenShard<'_, O> {
 #[cfg(unix)]
 pub(crate) fn is_out_of_files(error: &tensorfile::Error) -> bool {
     use rustix::io::Errno;
-    let tensorfile::Error::Io { source, .. } = error else { return false };
+    let tensorfile::ErrorKind::Io { source, .. } = error.kind() else { return false };
     matches!(Errno::from_io_error(source), Some(Errno::MFILE | Errno::NFILE))
 }
 

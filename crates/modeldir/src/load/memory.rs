@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use tensorfile::{Buffer, BufferMut, Tensor};
+use tensorfile::{Buffer, BufferMut, ErrorKind, Tensor};
 
 use crate::Result;
 use crate::index::ShardId;
@@ -90,7 +90,8 @@ pub(super) fn regions(
     check(new.map(|((_, len), _)| *len as u64).fold(0, u64::saturating_add))?;
     let mut regions = Regions::new();
     for ((shard, len), reused) in needed.into_iter().zip(reused) {
-        let new = || BufferMut::with_len(&plan.index.shard_path(shard), len);
+        let at_shard = |kind: ErrorKind| kind.at(plan.index.shard_path(shard));
+        let new = || BufferMut::with_len(len).map_err(at_shard);
         regions.insert(shard, reused.map_or_else(new, Ok)?);
     }
     Ok(regions)
@@ -118,7 +119,7 @@ mod tests {
     fn memory(lens: impl IntoIterator<Item = usize>) -> Memory {
         let mut memory = Memory::default();
         for len in lens {
-            memory.add(BufferMut::with_len("m".as_ref(), len).unwrap().freeze());
+            memory.add(BufferMut::with_len(len).unwrap().freeze());
         }
         memory
     }

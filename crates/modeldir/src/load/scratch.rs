@@ -87,7 +87,10 @@ fn at_least<'b>(
     let fitting = buffer.take().filter(|buffer| buffer.len() >= len);
     let buffer = match fitting {
         Some(fitting) => buffer.insert(fitting),
-        None => buffer.insert(BufferMut::with_len(path, len.next_multiple_of(HUGE_PAGE))?),
+        None => {
+            let longer = BufferMut::with_len(len.next_multiple_of(HUGE_PAGE));
+            buffer.insert(longer.map_err(|kind| kind.at(path))?)
+        }
     };
     Ok(buffer.as_mut_slice())
 }

@@ -36,8 +36,8 @@ impl<'a> Lowering<'a> {
         if let Some(runs) = self.made.get(&kind) {
             return Ok(Some(Arc::clone(runs)));
         }
-        let path = self.root.join(tensor.shard().path());
-        let runs = Arc::new(selection.lower(&path, tensor.info())?);
+        let at_shard = |error: tensorfile::Error| error.at(self.root.join(tensor.shard().path()));
+        let runs = Arc::new(selection.lower(tensor.info()).map_err(at_shard)?);
         self.made.insert(kind, Arc::clone(&runs));
         Ok(Some(runs))
     }
@@ -45,7 +45,6 @@ impl<'a> Lowering<'a> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
     use std::sync::Arc;
 
     use tensorfile::Selection;
@@ -61,7 +60,7 @@ mod tests {
         for tensor in plan.tensors() {
             assert_eq!(lowering.runs(tensor, &all).unwrap(), None);
             let runs = lowering.runs(tensor, &part).unwrap().unwrap();
-            let plain = part.lower(Path::new("m"), tensor.info()).unwrap();
+            let plain = part.lower(tensor.info()).unwrap();
             assert_eq!(*runs, plain, "{}", tensor.name());
         }
         let mut runs_of = |name| {

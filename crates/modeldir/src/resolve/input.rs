@@ -82,8 +82,8 @@ fn unreachable(path: &Path, source: io::Error) -> Error {
         return io_error(path, "open", source);
     }
     match fs::read_link(path) {
-        Ok(target) => tensorfile::Error::DanglingLink { path: path.into(), target }.into(),
-        Err(_) => tensorfile::Error::NotFound { path: path.into() }.into(),
+        Ok(target) => tensorfile::ErrorKind::DanglingLink { target }.at(path).into(),
+        Err(_) => tensorfile::ErrorKind::NotFound.at(path).into(),
     }
 }
 

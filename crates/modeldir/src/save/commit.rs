@@ -3,7 +3,6 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use crate::resolve::Present;
 use crate::{Error, Result};
@@ -45,7 +44,7 @@ pub(super) fn steps(old: Present, shards: &[PathBuf], index: Option<&Path>) -> V
 /// Takes one step; the errors name the file in `dir`.
 pub(super) fn take(step: &Step, dir: &Path, finished: &Path) -> Result<()> {
     let failed = |path: PathBuf, action, source| -> Error {
-        tensorfile::Error::Io { path, action, source: Arc::new(source) }.into()
+        tensorfile::ErrorKind::io(action, source).at(path).into()
     };
     match step {
         Step::Remove(name) => {

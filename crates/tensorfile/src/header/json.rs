@@ -8,7 +8,6 @@ mod entry;
 mod metadata;
 
 use std::fmt;
-use std::path::Path;
 
 use serde::de::{self, DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::error::Category;
@@ -17,9 +16,10 @@ use self::entry::{Entry, EntryVisitor};
 use self::metadata::MetadataVisitor;
 use super::{HeaderOptions, Metadata, TensorInfo};
 use crate::format::METADATA_KEY;
+use crate::limit::{Limit, LimitOn};
 use crate::quote::shortened;
 use crate::reserve::{self, NoMemory};
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 
 /// Bytes that a tensor's entry usually takes, or fewer.
 const USUAL_ENTRY_LEN: usize = 96;
@@ -42,76 +42,51 @@ impl Declared {
 }
 
 /// Parses a whole header.
-pub(super) fn parse(path: &Path, text: &str, options: &HeaderOptions) -> Result<Declared> {
-    let mut declared = Declared::for_text(text).map_err(|none| no_memory(path, none))?;
+pub(super) fn parse(text: &str, options: &HeaderOptions) -> Result<Declared> {
+    let mut declared = Declared::for_text(text)?;
     let mut fault = Fault::default();
     let mut json = serde_json::Deserializer::from_str(text);
     json.deserialize_map(HeaderVisitor { declared: &mut declared, fault: &mut fault, options })
         .and_then(|()| json.end())
-        .map_err(|error| fault.into_error(path, options, &error))?;
+        .map_err(|error| fault.into_error(&error))?;
     Ok(declared)
-}
-
-/// The error for memory that could not be had.
-pub(super) fn no_memory(path: &Path, NoMemory(byte_len): NoMemory) -> Error {
-    Error::OutOfMemory { path: path.to_path_buf(), byte_len }
 }
 
 /// What a visitor found wrong, kept beside the parser's error, which can hold text only.
 #[derive(Default)]
 struct Fault {
     tensor: Option<Box<str>>,
-    kind: Option<FaultKind>,
-}
-
-enum FaultKind {
-    UnknownDtype(Box<str>),
-    DuplicateKey(Box<str>),
-    NotAString { key: Box<str>, found: Box<str> },
-    TooManyTensors { found: usize },
-    NameTooLong { name: Box<str>, byte_len: usize },
-    TooManyDimensions { found: usize },
-    NoMemory(NoMemory),
+    kind: Option<ErrorKind>,
 }
 
 impl Fault {
     /// Keeps what is wrong and returns the error that stops the parser.
-    fn stop<E: de::Error>(&mut self, kind: FaultKind) -> E {
-        self.kind = Some(kind);
+    fn stop<E: de::Error>(&mut self, kind: impl Into<ErrorKind>) -> E {
+        self.kind = Some(kind.into());
         E::custom("refused")
     }
 
-    fn into_error(self, path: &Path, limits: &HeaderOptions, error: &serde_json::Error) -> Error {
-        let path = path.to_path_buf();
-        let (line, column) = (error.line(), error.column());
-        let place = format!(" at line {line} column {column}");
-        let message = error.to_string();
-        let message = cut(message.strip_suffix(&place).unwrap_or(&message));
-        match (self.kind, self.tensor) {
-            (Some(FaultKind::DuplicateKey(key)), _) => Error::DuplicateMetadataKey { path, key },
-            (Some(FaultKind::NotAString { key, found }), _) => {
-                Error::MetadataNotString { path, key, found }
-            }
-            (Some(FaultKind::UnknownDtype(dtype)), Some(tensor)) => {
-                Error::UnknownDtype { path, tensor, dtype }
-            }
-            (Some(FaultKind::NoMemory(NoMemory(byte_len))), _) => {
-                Error::OutOfMemory { path, byte_len }
-            }
-            (Some(FaultKind::TooManyTensors { found }), _) => {
-                Error::TooManyTensors { path, found, max: limits.max_tensors }
-            }
-            (Some(FaultKind::NameTooLong { name, byte_len }), _) => {
-                Error::NameTooLong { path, tensor: name, byte_len, max: limits.max_name_bytes }
-            }
-            (Some(FaultKind::TooManyDimensions { found }), Some(tensor)) => {
-                Error::TooManyDimensions { path, tensor, found, max: limits.max_rank }
-            }
-            (_, Some(tensor)) if error.classify() == Category::Data => {
-                Error::InvalidTensor { path, tensor, message: (message + &place).into() }
-            }
-            _ => Error::HeaderJson { path, line, column, message: message.into() },
+    fn into_error(self, error: &serde_json::Error) -> Error {
+        let Self { tensor, kind } = self;
+        match (kind, tensor) {
+            (Some(kind), Some(tensor)) => kind.in_tensor(tensor),
+            (Some(kind), None) => kind.into(),
+            (None, tensor) => said_by_parser(tensor, error),
         }
+    }
+}
+
+/// What the parser itself found wrong, in the entry of this tensor if it was in one.
+fn said_by_parser(tensor: Option<Box<str>>, error: &serde_json::Error) -> Error {
+    let (line, column) = (error.line(), error.column());
+    let place = format!(" at line {line} column {column}");
+    let message = error.to_string();
+    let message = cut(message.strip_suffix(&place).unwrap_or(&message));
+    match tensor {
+        Some(tensor) if error.classify() == Category::Data => {
+            ErrorKind::InvalidTensor { message: (message + &place).into() }.in_tensor(tensor)
+        }
+        _ => ErrorKind::HeaderJson { line, column, message: message.into() }.into(),
     }
 }
 
@@ -153,13 +128,18 @@ impl<'de> Visitor<'de> for HeaderVisitor<'_> {
                     map.next_value::<IgnoredAny>()?;
                     let others = rest(&mut map, fault, options)?;
                     let found = declared.tensors.len().saturating_add(1).saturating_add(others);
-                    return Err(fault.stop(FaultKind::TooManyTensors { found }));
+                    return Err(fault.stop(Limit {
+                        what: LimitOn::Tensors,
+                        limit: options.max_tensors as u64,
+                        found: found as u64,
+                        option: Some("HeaderOptions::max_tensors"),
+                    }));
                 }
                 Key::Tensor(name) => match map.next_value_seed(Any(EntryVisitor(fault, options))) {
                     Ok(Entry { dtype, shape, offsets }) => {
                         let tensor = TensorInfo::new(name, dtype, shape, offsets);
                         reserve::push(&mut declared.tensors, tensor)
-                            .map_err(|none| fault.stop(FaultKind::NoMemory(none)))?;
+                            .map_err(|none| fault.stop(none))?;
                     }
                     Err(error) => {
                         fault.tensor = Some(name);
@@ -208,13 +188,14 @@ impl Visitor<'_> for KeyVisitor<'_> {
         if key == METADATA_KEY {
             return Ok(Key::Metadata);
         }
-        if key.len() > self.options.max_name_bytes {
-            let (name, byte_len) = (shortened(key), key.len());
-            return Err(self.fault.stop(FaultKind::NameTooLong { name, byte_len }));
+        let (found, max) = (key.len() as u64, self.options.max_name_bytes as u64);
+        if let Err(limit) =
+            Limit::check(LimitOn::NameBytes, found, max, "HeaderOptions::max_name_bytes")
+        {
+            self.fault.tensor = Some(shortened(key));
+            return Err(self.fault.stop(limit));
         }
-        let name =
-            reserve::boxed(key).map_err(|none| self.fault.stop(FaultKind::NoMemory(none)))?;
-        Ok(Key::Tensor(name))
+        reserve::boxed(key).map(Key::Tensor).map_err(|none| self.fault.stop(none))
     }
 }
 

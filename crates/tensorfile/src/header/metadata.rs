@@ -11,7 +11,7 @@ use crate::reserve::{self, NoMemory};
 /// ```
 /// # let json = br#"{"__metadata__":{"format":"pt","a":"b"}}"#;
 /// # let file = [&(json.len() as u64).to_le_bytes(), &json[..]].concat();
-/// # let header = tensorfile::Header::from_bytes("w".as_ref(), &file, &Default::default())?;
+/// # let header = tensorfile::Header::from_bytes(&file, &Default::default())?;
 /// let metadata = header.metadata().expect("there is some");
 /// assert_eq!(metadata.get("format"), Some("pt"));
 /// assert_eq!(metadata.iter().collect::<Vec<_>>(), [("a", "b"), ("format", "pt")]);

@@ -53,7 +53,7 @@ impl TensorInfo {
     /// ```
     /// # let json = br#"{"w":{"dtype":"F4","shape":[2,3],"data_offsets":[0,3]}}"#;
     /// # let file = [&(json.len() as u64).to_le_bytes(), &json[..], &[0; 3]].concat();
-    /// # let header = tensorfile::Header::from_bytes("w".as_ref(), &file, &Default::default())?;
+    /// # let header = tensorfile::Header::from_bytes(&file, &Default::default())?;
     /// # let packed = header.get("w").expect("the header names it");
     /// assert_eq!((packed.num_elements(), packed.byte_len()), (6, 3)); // two elements a byte
     /// # Ok::<(), tensorfile::Error>(())

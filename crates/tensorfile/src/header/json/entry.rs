@@ -4,11 +4,12 @@ use std::fmt;
 
 use serde::de::{self, Error as _, MapAccess, SeqAccess, Visitor};
 
-use super::{Any, Fault, FaultKind};
+use super::{Any, Fault};
 use crate::header::HeaderOptions;
 use crate::header::tensor_info::{Dims, DimsBuilder};
+use crate::limit::{Limit, LimitOn};
 use crate::quote::shortened;
-use crate::{Dtype, Result};
+use crate::{Dtype, ErrorKind, Result};
 
 /// The fields of a tensor's entry.
 pub(super) struct Entry {
@@ -100,7 +101,8 @@ impl<'de> Visitor<'de> for DtypeVisitor<'_> {
     }
 
     fn visit_str<E: de::Error>(self, name: &str) -> Result<Dtype, E> {
-        Dtype::from_name(name).ok_or_else(|| self.0.stop(FaultKind::UnknownDtype(shortened(name))))
+        let unknown = || ErrorKind::UnknownDtype { dtype: shortened(name) };
+        Dtype::from_name(name).ok_or_else(|| self.0.stop(unknown()))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Dtype, A::Error> {
@@ -127,15 +129,14 @@ impl<'de> Visitor<'de> for ShapeVisitor<'_> {
         while let Some(dim) = seq.next_element_seed(Any(IntegerVisitor("a dimension")))? {
             let dim = usize::try_from(dim).map_err(A::Error::custom)?;
             if dims.len() < self.1 {
-                dims.push(dim).map_err(|none| self.0.stop(FaultKind::NoMemory(none)))?;
+                dims.push(dim).map_err(|none| self.0.stop(none))?;
             } else {
                 beyond = beyond.saturating_add(1);
             }
         }
-        if beyond > 0 {
-            let found = self.1.saturating_add(beyond);
-            return Err(self.0.stop(FaultKind::TooManyDimensions { found }));
-        }
+        let (found, max) = (dims.len().saturating_add(beyond) as u64, self.1 as u64);
+        Limit::check(LimitOn::Dimensions, found, max, "HeaderOptions::max_rank")
+            .map_err(|limit| self.0.stop(limit))?;
         Ok(dims.finish())
     }
 }

@@ -5,11 +5,11 @@ use std::fmt;
 
 use serde::de::{self, IgnoredAny, MapAccess, SeqAccess, Unexpected, Visitor};
 
-use super::{Any, Fault, FaultKind};
-use crate::Result;
+use super::{Any, Fault};
 use crate::header::metadata::{Metadata, MetadataBuilder, Twice};
 use crate::quote::shortened;
 use crate::reserve::{self, NoMemory};
+use crate::{ErrorKind, Result};
 
 /// Visits the metadata; `null` is the same as none.
 pub(super) struct MetadataVisitor<'a>(pub(super) &'a mut Fault);
@@ -30,19 +30,20 @@ impl<'de> Visitor<'de> for MetadataVisitor<'_> {
         while let Some(key) = map.next_key_seed(Any(TextVisitor))? {
             let key = match key {
                 Text::Is(key) => key,
-                Text::NoMemory(none) => return Err(self.0.stop(FaultKind::NoMemory(none))),
+                Text::NoMemory(none) => return Err(self.0.stop(none)),
                 Text::IsNot(_) => Cow::default(),
             };
             let added = match map.next_value_seed(Any(TextVisitor))? {
                 Text::Is(text) => metadata.push(&key, &text),
                 Text::NoMemory(none) => Err(none),
                 Text::IsNot(found) => {
-                    return Err(self.0.stop(FaultKind::NotAString { key: shortened(&key), found }));
+                    let key = shortened(&key);
+                    return Err(self.0.stop(ErrorKind::MetadataNotString { key, found }));
                 }
             };
-            added.map_err(|none| self.0.stop(FaultKind::NoMemory(none)))?;
+            added.map_err(|none| self.0.stop(none))?;
         }
-        let twice = |Twice(key)| self.0.stop(FaultKind::DuplicateKey(key));
+        let twice = |Twice(key)| self.0.stop(ErrorKind::DuplicateMetadataKey { key });
         metadata.finish().map(Some).map_err(twice)
     }
 }

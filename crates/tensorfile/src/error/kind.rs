@@ -1,0 +1,298 @@
+//! The kinds of errors: what was wrong, what was expected and what was found.
+
+use std::io;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::shown::{Shape, Similar};
+use crate::dtype::Dtype;
+use crate::file_facts::{Change, FileFact, FileKind};
+use crate::limit::Limit;
+use crate::lookalike::Lookalike;
+use crate::quote::{PathText, Quoted};
+use crate::selection_fault::SelectionFault;
+
+/// What was wrong. Path and tensor are those of the [`Error`](crate::Error).
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    // -- The file as the operating system sees it.
+    /// The operating system refused something.
+    #[error("cannot {action}")]
+    Io {
+        /// What was refused, as it follows "cannot".
+        action: &'static str,
+        /// What the operating system says.
+        source: Arc<io::Error>,
+    },
+    /// The operating system cannot map the file: its file system has no mappings, or there are no
+    /// addresses or no mappings left. Reading the file needs none.
+    #[error("cannot map its {byte_len} bytes into memory")]
+    NotMapped {
+        /// The length of the file.
+        byte_len: u64,
+        /// What the operating system says.
+        source: Arc<io::Error>,
+    },
+    /// Nothing has this path.
+    #[error("no such file")]
+    NotFound,
+    /// The path is a symbolic link to something that is not there.
+    #[error("dangling link: its target {} does not exist", PathText(target))]
+    DanglingLink {
+        /// What the link says.
+        target: PathBuf,
+    },
+    /// The path is a folder, a FIFO, a device or a socket.
+    #[error("is a {kind}, not a regular file")]
+    NotARegularFile {
+        /// What it is.
+        kind: FileKind,
+    },
+    /// The file was changed, shortened or replaced after it was opened. If it is shorter, the tensor
+    /// is the first one that it no longer holds whole.
+    #[error("changed since it was opened: {}", Change(*what, *before, *after))]
+    Changed {
+        /// What is different.
+        what: FileFact,
+        /// What it was; a time is in nanoseconds since 1970.
+        before: i128,
+        /// What it is.
+        after: i128,
+    },
+    /// The operating system could not read bytes that are there.
+    #[error("cannot read bytes {range:?}")]
+    Read {
+        /// The bytes of the file that were to be read.
+        range: Range<u64>,
+        /// What the operating system says.
+        source: Arc<io::Error>,
+    },
+    /// A read met the end of the file, which has become shorter since it was opened.
+    #[error("bytes {range:?} were to be read, the file now ends at byte {byte_len}")]
+    ReadPastEnd {
+        /// The bytes of the file that were to be read.
+        range: Range<u64>,
+        /// The length of the file now.
+        byte_len: u64,
+    },
+    /// There is too little memory.
+    #[error("no memory for {byte_len} bytes")]
+    OutOfMemory {
+        /// The bytes that were asked for at once.
+        byte_len: usize,
+    },
+
+    // -- A file that is not a safetensors file at all.
+    /// The file has no bytes.
+    #[error("empty file (0 bytes)")]
+    Empty,
+    /// The file is shorter than the 8 bytes that give the header length.
+    #[error("{byte_len} bytes, too short for the 8 bytes of a header length")]
+    TooShort {
+        /// The length of the file.
+        byte_len: u64,
+    },
+    /// The file is a Git LFS pointer: the text that stands for a file not yet fetched.
+    #[error(
+        "is a Git LFS pointer, not the file itself: {byte_len} bytes with sha256 {oid} were never fetched (git lfs pull)"
+    )]
+    LfsPointer {
+        /// SHA-256 of the file itself, in hexadecimal.
+        oid: Box<str>,
+        /// The length of the file itself.
+        byte_len: u64,
+    },
+    /// The file is of another kind.
+    #[error("not a safetensors file: it looks like {looks_like}")]
+    NotSafetensors {
+        /// What it is by its first bytes.
+        looks_like: Lookalike,
+    },
+
+    // -- The header as text.
+    /// There is more of something than a limit allows.
+    #[error("{0}")]
+    Limit(Limit),
+    /// The header length reaches past the end of the file.
+    #[error("header of {header_len} bytes declared, the file has {byte_len} bytes in all")]
+    HeaderPastEnd {
+        /// The declared length of the header.
+        header_len: u64,
+        /// The length of the file.
+        byte_len: u64,
+    },
+    /// The header is not UTF-8.
+    #[error("header is not UTF-8 at byte {valid_up_to}")]
+    HeaderNotUtf8 {
+        /// Bytes of the header before the first that is not.
+        valid_up_to: usize,
+    },
+    /// The header is not the JSON that the format asks for.
+    #[error("header at line {line} column {column}: {message}")]
+    HeaderJson {
+        /// The line, counted from 1.
+        line: usize,
+        /// The byte of the line, counted from 1; 0 before the first.
+        column: usize,
+        /// What the parser says.
+        message: Box<str>,
+    },
+    /// A metadata value is not a string.
+    #[error("metadata {}: expected a string, found {found}", Quoted(key))]
+    MetadataNotString {
+        /// The key of the value.
+        key: Box<str>,
+        /// What it is.
+        found: Box<str>,
+    },
+    /// A metadata key is given twice.
+    #[error("metadata {}: duplicate key", Quoted(key))]
+    DuplicateMetadataKey {
+        /// The key.
+        key: Box<str>,
+    },
+
+    // -- The header's tensors.
+    /// A tensor name is given twice.
+    #[error("duplicate name in the header")]
+    DuplicateTensor,
+    /// A tensor's entry has a field that is missing, given twice or of the wrong type.
+    #[error("{message}")]
+    InvalidTensor {
+        /// What the parser says, and where.
+        message: Box<str>,
+    },
+    /// A dtype that the format does not have.
+    #[error("unknown dtype {}", Quoted(dtype))]
+    UnknownDtype {
+        /// The name that was given.
+        dtype: Box<str>,
+    },
+    /// The size of a tensor does not fit in 64 bits, or in this machine's memory.
+    #[error("shape {} of {dtype} overflows the address range", Shape(shape))]
+    ShapeOverflow {
+        /// The type of the elements.
+        dtype: Dtype,
+        /// The extents.
+        shape: Box<[usize]>,
+    },
+    /// A tensor of a packed dtype does not end on a byte.
+    #[error("shape {} of {dtype} is {bits} bits, not a whole number of bytes", Shape(shape))]
+    PartialByte {
+        /// The type of the elements.
+        dtype: Dtype,
+        /// The extents.
+        shape: Box<[usize]>,
+        /// The bits that dtype and shape need.
+        bits: usize,
+    },
+    /// A tensor has more or fewer bytes than its dtype and shape need.
+    #[error("{found} bytes, shape {} of {dtype} needs {needed}", Shape(shape))]
+    SizeMismatch {
+        /// The type of the elements.
+        dtype: Dtype,
+        /// The extents.
+        shape: Box<[usize]>,
+        /// The bytes between the data offsets, or those given for a tensor in memory.
+        found: u64,
+        /// The bytes that dtype and shape need.
+        needed: u64,
+    },
+    /// The offsets of a tensor are reversed.
+    #[error("data offsets begin at {begin} and end before, at {end}")]
+    OffsetsReversed {
+        /// The first offset.
+        begin: u64,
+        /// The second offset, which is less.
+        end: u64,
+    },
+    /// Two tensors claim the same bytes; the error names the later one.
+    #[error("data offset {begin} overlaps tensor {}, which ends at {other_end}", Quoted(other))]
+    Overlap {
+        /// Where the tensor begins.
+        begin: u64,
+        /// The tensor before it.
+        other: Box<str>,
+        /// Where the tensor before it ends.
+        other_end: u64,
+    },
+    /// Bytes before a tensor belong to no tensor.
+    #[error("data offset {begin} leaves a hole: the bytes before it are used up to {expected}")]
+    Hole {
+        /// Where the tensor begins.
+        begin: u64,
+        /// Where it should begin: at the end of the tensor before it.
+        expected: u64,
+    },
+    /// The file ends before its last tensor does; the error names the first tensor affected.
+    #[error(
+        "truncated: expected a file of {expected} bytes, found {found}; this is the first tensor affected"
+    )]
+    Truncated {
+        /// The length that the header asks for.
+        expected: u64,
+        /// The length of the file.
+        found: u64,
+    },
+    /// The file goes on after its last tensor.
+    #[error(
+        "{count} trailing bytes after the last tensor (HeaderOptions::trailing_bytes can allow them)"
+    )]
+    TrailingBytes {
+        /// How many bytes follow.
+        count: u64,
+    },
+
+    // -- Asking for a tensor or a part of it.
+    /// The file has no tensor of this name.
+    #[error("not in this file{}", Similar(similar))]
+    TensorNotFound {
+        /// Names that may have been meant.
+        similar: Box<[Box<str>]>,
+    },
+    /// A selection does not fit the tensor.
+    #[error(transparent)]
+    Selection(#[from] SelectionFault),
+
+    // -- Typed access.
+    /// The elements are of another type, or have no conversion to the one asked for.
+    #[error("is {dtype}, cannot be read as {asked}")]
+    DtypeMismatch {
+        /// The type of the elements.
+        dtype: Dtype,
+        /// The Rust type that was asked for.
+        asked: &'static str,
+    },
+    /// The bytes are not aligned for the type; only mapped and borrowed bytes can be so.
+    #[error("its bytes are not aligned to {align} for {dtype} (to_vec copies)")]
+    Unaligned {
+        /// The type of the elements.
+        dtype: Dtype,
+        /// What the address must be a multiple of.
+        align: usize,
+    },
+    /// A byte of a `BOOL` tensor is neither 0 nor 1.
+    #[error("byte {index} of BOOL is {found}, not 0 or 1")]
+    InvalidBool {
+        /// The position of the byte.
+        index: usize,
+        /// The byte.
+        found: u8,
+    },
+    /// The file's bytes are little-endian, this machine's numbers are not.
+    #[error("little-endian {dtype} has no view on a big-endian machine (to_vec converts)")]
+    BigEndianHost {
+        /// The type of the elements.
+        dtype: Dtype,
+    },
+
+    // -- Writing.
+    /// `__metadata__` is the header's own key and cannot name a tensor.
+    #[error("the name is reserved for metadata")]
+    ReservedName,
+    /// Two tensors to be written have one name.
+    #[error("a tensor of this name is already there")]
+    NameTaken,
+}

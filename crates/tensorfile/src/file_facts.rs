@@ -1,0 +1,89 @@
+//! What a path leads to, and what a file is recognised by.
+
+use std::fmt;
+
+/// What a file is recognised by, and its state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FileFact {
+    /// The device that the file is on.
+    Device,
+    /// The number of the file on its device.
+    Inode,
+    /// The length in bytes.
+    ByteLen,
+    /// When its bytes were last written, as any program may set it.
+    Modified,
+    /// When its bytes, permissions or names were last changed, as the system keeps it.
+    Changed,
+}
+
+/// Displays how a fact was and is: numbers as they are, times by which is later.
+pub(crate) struct Change(pub(crate) FileFact, pub(crate) i128, pub(crate) i128);
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(what, before, after) = self;
+        let now = if after < before { "an earlier" } else { "a later" };
+        match what {
+            FileFact::Device => write!(f, "device was {before}, is {after}"),
+            FileFact::Inode => write!(
+                f,
+                "inode was {before}, is {after} (another file took its name, or the file system has no stable inode numbers)"
+            ),
+            FileFact::ByteLen => write!(f, "length was {before}, is {after}"),
+            FileFact::Modified => write!(f, "last written at {now} time"),
+            FileFact::Changed => write!(f, "bytes, permissions or name changed at {now} time"),
+        }
+    }
+}
+
+/// What a path leads to when it is not a regular file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FileKind {
+    /// A folder.
+    Directory,
+    /// A named pipe.
+    Fifo,
+    /// A socket.
+    Socket,
+    /// A block or character device.
+    Device,
+    /// Something else that holds no bytes of its own.
+    Other,
+}
+
+impl fmt::Display for FileKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Directory => "directory",
+            Self::Fifo => "FIFO",
+            Self::Socket => "socket",
+            Self::Device => "device",
+            Self::Other => "special file",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Change, FileFact};
+
+    #[test]
+    fn changes_show_numbers_but_no_nanoseconds() {
+        let cases = [
+            (FileFact::Device, "device was 1, is 2"),
+            (FileFact::ByteLen, "length was 1, is 2"),
+            (FileFact::Modified, "last written at a later time"),
+            (FileFact::Changed, "bytes, permissions or name changed at a later time"),
+        ];
+        for (what, shown) in cases {
+            assert_eq!(Change(what, 1, 2).to_string(), shown);
+        }
+        let earlier = Change(FileFact::Modified, 2, 1).to_string();
+        assert_eq!(earlier, "last written at an earlier time");
+        let inode = Change(FileFact::Inode, 1, 2).to_string();
+        assert!(inode.starts_with("inode was 1, is 2 (") && inode.contains("stable inode numbers"));
+    }
+}

@@ -1,0 +1,62 @@
+//! A closer look at a file whose header is refused: it may be of another kind.
+
+use crate::limit::LimitOn;
+use crate::lookalike::{LfsPointer, Lookalike};
+use crate::{Error, ErrorKind};
+
+/// The same error, or one that says more because the file is of another kind.
+///
+/// Only errors by which a file can turn out to be of another kind are looked at.
+pub(crate) fn explain(error: Error, first: &[u8]) -> Error {
+    let is_of_text = match error.kind() {
+        ErrorKind::TooShort { .. }
+        | ErrorKind::HeaderPastEnd { .. }
+        | ErrorKind::HeaderNotUtf8 { .. }
+        | ErrorKind::HeaderJson { .. } => true,
+        ErrorKind::Limit(limit) => limit.what == LimitOn::HeaderBytes,
+        _ => false,
+    };
+    if !is_of_text {
+        return error;
+    }
+    if let Some(LfsPointer { oid, byte_len }) = LfsPointer::parse(first) {
+        return ErrorKind::LfsPointer { oid, byte_len }.into();
+    }
+    match Lookalike::of(first) {
+        Lookalike::Unknown => error,
+        looks_like => ErrorKind::NotSafetensors { looks_like }.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::explain;
+    use crate::limit::{Limit, LimitOn};
+    use crate::{Error, ErrorKind};
+
+    const POINTER: &[u8] = b"version https://git-lfs.github.com/spec/v1\n\
+        oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n";
+
+    fn explained(kind: &ErrorKind, first: &[u8]) -> ErrorKind {
+        explain(Error::from(kind.clone()), first).into_kind()
+    }
+
+    #[test]
+    fn only_errors_of_the_header_text_are_explained() {
+        let past_end = ErrorKind::HeaderPastEnd { header_len: 9, byte_len: 8 };
+        let pointer = explained(&past_end, POINTER);
+        assert!(matches!(pointer, ErrorKind::LfsPointer { byte_len: 12345, .. }));
+        assert!(matches!(explained(&past_end, &[0; 9]), ErrorKind::HeaderPastEnd { .. }));
+        let trailing = ErrorKind::TrailingBytes { count: 1 };
+        assert!(matches!(explained(&trailing, b"PK\x03\x04"), ErrorKind::TrailingBytes { .. }));
+    }
+
+    #[test]
+    fn of_limits_only_that_of_the_header_is_explained() {
+        let beyond = |what| ErrorKind::Limit(Limit { what, limit: 1, found: 2, option: None });
+        let long = explained(&beyond(LimitOn::HeaderBytes), POINTER);
+        assert!(matches!(long, ErrorKind::LfsPointer { .. }));
+        let many = explained(&beyond(LimitOn::Tensors), POINTER);
+        assert!(matches!(many, ErrorKind::Limit(_)));
+    }
+}

@@ -1,0 +1,42 @@
+//! Why a selection does not fit a tensor.
+
+use std::ops::Range;
+
+use crate::dtype::Dtype;
+
+/// Why a selection does not fit a tensor.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SelectionFault {
+    /// It has more or fewer dimensions than the tensor, or names one that the tensor does not have.
+    #[error("selection of {found} dimensions, the tensor has {expected}")]
+    Rank {
+        /// The dimensions of the tensor.
+        expected: usize,
+        /// The dimensions of the selection.
+        found: usize,
+    },
+    /// A range is reversed or ends past its dimension.
+    #[error("range {range:?} of dimension {dim}, which has {len} elements")]
+    Range {
+        /// The dimension, counted from 0 for the outermost.
+        dim: usize,
+        /// The range that was asked for.
+        range: Range<usize>,
+        /// The extent of the dimension.
+        len: usize,
+    },
+    /// A part of a packed dtype starts or ends within a byte.
+    #[error("range {range:?} of dimension {dim} cuts a byte of {dtype}")]
+    PartialByte {
+        /// The type of the elements.
+        dtype: Dtype,
+        /// The dimension, counted from 0 for the outermost.
+        dim: usize,
+        /// The range that was asked for.
+        range: Range<usize>,
+    },
+    /// Repeats make it larger than memory can be.
+    #[error("the selection overflows the address range")]
+    Overflow,
+}
