@@ -50,6 +50,7 @@
 //! and what aligns them, one region a shard, given back when the last tensor of the shard is
 //! dropped. What is in the page cache is copied from there; what is not is read past it, and leaves
 //! the cache as it was. Each thread of a load has up to 8 MiB more of its own.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod accessors;
 mod alias;
@@ -121,3 +122,7 @@ pub use tensorfile;
 pub use tensorfile::{
     Dtype, Float, FloatCast, HeaderOptions, Selection, Tensor, TensorView, TrailingBytes, half,
 };
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeExamples;

@@ -103,3 +103,7 @@ pub use source::{Identity, SourceFile};
 pub use tensor::Tensor;
 pub use view::TensorView;
 pub use write::{Writer, WriterOptions};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeExamples;
