@@ -3,18 +3,23 @@
 // For the modules below as well.
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
+mod declared;
+mod dims;
 mod explain;
 mod json;
 mod layout;
 mod metadata;
+mod options;
 mod plain;
 mod tensor_info;
 
 pub(crate) use explain::explain;
 pub use metadata::{Metadata, MetadataBuilder};
+pub use options::{HeaderOptions, TrailingBytes};
 pub use tensor_info::TensorInfo;
 
-use crate::format::{MAX_HEADER_BYTES, MAX_NAME_BYTES, MAX_RANK, MAX_TENSORS, PREFIX_LEN};
+use self::declared::Declared;
+use crate::format::PREFIX_LEN;
 use crate::limit::Limit;
 use crate::{ErrorKind, Result, reserve};
 
@@ -51,55 +56,6 @@ pub struct Header {
     header_len: u64,
     data_len: u64,
     trailing_bytes: u64,
-}
-
-/// How a header is judged.
-///
-/// A header beyond a limit is refused with an error that says how much there is, what the limit is,
-/// and which field raises it. The largest models published have some thousand tensors a file, names
-/// of less than 200 bytes and five dimensions.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HeaderOptions {
-    /// The longest JSON that is read, in bytes; 100,000,000 by default, as in the reference, and
-    /// never more than 4,294,967,295.
-    ///
-    /// Reading a header takes, at its peak and with the text itself, at most 6 times its length,
-    /// whatever it holds: four to five times for tensors of short names and no bytes, four times for
-    /// metadata of short entries, and about twice for the headers of models. Where `max_rank` is
-    /// raised, a shape of millions of dimensions takes 11 times. For a header of a MiB or more,
-    /// four times its length is asked for beforehand and given back, so that too little memory is
-    /// an error.
-    pub max_header_bytes: u64,
-    /// Tensors that a file may declare; 1,000,000 by default.
-    pub max_tensors: usize,
-    /// Bytes that the name of a tensor may have; 65,536 by default.
-    pub max_name_bytes: usize,
-    /// Dimensions that a shape may have; 64 by default, which is all that NumPy has.
-    pub max_rank: usize,
-    /// Whether the file may go on after its last tensor.
-    pub trailing_bytes: TrailingBytes,
-}
-
-impl Default for HeaderOptions {
-    fn default() -> Self {
-        Self {
-            max_header_bytes: MAX_HEADER_BYTES,
-            max_tensors: MAX_TENSORS,
-            max_name_bytes: MAX_NAME_BYTES,
-            max_rank: MAX_RANK,
-            trailing_bytes: TrailingBytes::Refuse,
-        }
-    }
-}
-
-/// What to do with bytes after the last tensor, which belong to no tensor.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum TrailingBytes {
-    /// Refuse the file, saying how many there are.
-    #[default]
-    Refuse,
-    /// Accept the file; [`Header::trailing_bytes`] counts them.
-    Allow,
 }
 
 impl Header {
@@ -151,7 +107,7 @@ impl Header {
             let needed = text.len().saturating_mul(MOST_PER_BYTE);
             reserve::check::<u8>(needed)?;
         }
-        let json::Declared { mut tensors, metadata } = match plain::parse(text, options) {
+        let Declared { mut tensors, metadata } = match plain::parse(text, options) {
             Some(declared) => declared,
             None => json::parse(text, options)?,
         };
@@ -161,15 +117,15 @@ impl Header {
         let expected = data_start.saturating_add(data_len);
         let Some(trailing_bytes) = byte_len.checked_sub(expected) else {
             let available = byte_len.saturating_sub(data_start);
-            let first = layout::first_beyond(&tensors, available).map_or("", TensorInfo::name);
+            let first = layout::first_beyond(&tensors, available, |tensor| tensor.offsets);
+            let first = first.map_or("", |tensor| &tensor.name);
             return Err(ErrorKind::Truncated { expected, found: byte_len }.in_tensor(first));
         };
         if trailing_bytes > 0 && options.trailing_bytes == TrailingBytes::Refuse {
             return Err(ErrorKind::TrailingBytes { count: trailing_bytes }.into());
         }
-        for tensor in &mut tensors {
-            tensor.shift(data_start);
-        }
+        // In the memory of the list that is taken apart.
+        let tensors = tensors.into_iter().map(|tensor| tensor.in_file(data_start)).collect();
         Ok(Self { tensors, metadata, header_len, data_len, trailing_bytes })
     }
 
@@ -236,7 +192,9 @@ impl Header {
 
     /// The first tensor, by place in the file, that a file of this length does not hold whole.
     pub(crate) fn first_beyond(&self, byte_len: u64) -> Option<&TensorInfo> {
-        layout::first_beyond(&self.tensors, byte_len)
+        layout::first_beyond(&self.tensors, byte_len, |tensor| {
+            (tensor.file_range().start, tensor.file_range().end)
+        })
     }
 }
 

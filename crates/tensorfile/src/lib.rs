@@ -38,6 +38,8 @@
 // The file: opened, its header, its bytes.
 mod file;
 mod header;
+#[doc(hidden)] // Of no use outside: it is here for `modeldir`, which reads hostile text too.
+pub mod json_text;
 mod read_at;
 mod rows;
 mod source;
@@ -55,7 +57,7 @@ mod float8;
 mod float_cast;
 mod gather;
 mod mapping;
-#[doc(hidden)] // Of no use outside: it is here for `modeldir`, which reads hostile text too.
+#[doc(hidden)] // As `json_text`.
 pub mod reserve;
 mod selection;
 mod tensor;

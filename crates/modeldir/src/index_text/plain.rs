@@ -7,6 +7,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use tensorfile::json_text::plain_len;
+
 use super::{Document, Metadata, Pairs};
 
 /// What an index of the plain form says, or `None` if it has another form.
@@ -148,39 +150,6 @@ fn common_len(a: &[u8], b: &[u8]) -> usize {
         (rest_a, rest_b) = (after_a, after_b);
     }
     a.len().wrapping_sub(rest_a.len())
-}
-
-/// How many bytes come before the first quote, backslash or control character.
-#[inline]
-fn plain_len(bytes: &[u8]) -> usize {
-    let mut rest = bytes;
-    while let Some((word, after)) = rest.split_first_chunk() {
-        let specials = specials(u64::from_le_bytes(*word));
-        if specials != 0 {
-            let before = bytes.len().wrapping_sub(rest.len());
-            return before.wrapping_add(specials.trailing_zeros() as usize / 8);
-        }
-        rest = after;
-    }
-    let is_plain = |byte: &&u8| !matches!(byte, b'"' | b'\\' | 0..0x20);
-    let tail = rest.iter().take_while(is_plain).count();
-    bytes.len().wrapping_sub(rest.len()).wrapping_add(tail)
-}
-
-/// The top bit of the first of eight bytes that is a quote, a backslash or a control character;
-/// bits above it mean nothing, and zero means that there is none.
-///
-/// A byte is below `n`, for `n` up to 0x80, if subtracting `n` borrows into its top bit and the bit
-/// was clear before. A borrow from a byte below one makes this wrong, but only above a byte found.
-const fn specials(word: u64) -> u64 {
-    const ONES: u64 = u64::from_le_bytes([1; 8]);
-    const TOPS: u64 = u64::from_le_bytes([0x80; 8]);
-    const fn any_below(word: u64, n: u64) -> u64 {
-        word.wrapping_sub(ONES.wrapping_mul(n)) & !word & TOPS
-    }
-    let quote = any_below(word ^ ONES.wrapping_mul(b'"' as u64), 1);
-    let backslash = any_below(word ^ ONES.wrapping_mul(b'\\' as u64), 1);
-    quote | backslash | any_below(word, 0x20)
 }
 
 #[cfg(test)]

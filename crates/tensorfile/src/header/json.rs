@@ -6,40 +6,21 @@
 
 mod entry;
 mod metadata;
+mod visit;
 
 use std::fmt;
 
-use serde::de::{self, DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
-use serde_json::error::Category;
+use serde::de::{self, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 
 use self::entry::{Entry, EntryVisitor};
 use self::metadata::MetadataVisitor;
-use super::{HeaderOptions, Metadata, TensorInfo};
+use self::visit::{Any, Fault};
+use super::declared::{Declared, DeclaredTensor};
+use super::options::HeaderOptions;
 use crate::format::METADATA_KEY;
 use crate::limit::{Limit, LimitOn};
 use crate::quote::shortened;
-use crate::reserve::{self, NoMemory};
-use crate::{Error, ErrorKind, Result};
-
-/// Bytes that a tensor's entry usually takes, or fewer.
-const USUAL_ENTRY_LEN: usize = 96;
-
-/// Characters of the parser's message that are kept.
-const MAX_MESSAGE_CHARS: usize = 160;
-
-/// What a header declares, in the order of the text.
-pub(super) struct Declared {
-    pub(super) tensors: Vec<TensorInfo>,
-    pub(super) metadata: Option<Metadata>,
-}
-
-impl Declared {
-    /// Nothing yet, with room for as many tensors as a text of this length usually declares.
-    pub(super) fn for_text(text: &str) -> Result<Self, NoMemory> {
-        // The text is in memory, so this is bounded by what the file really holds.
-        Ok(Self { tensors: reserve::list(text.len() / USUAL_ENTRY_LEN)?, metadata: None })
-    }
-}
+use crate::{Result, reserve};
 
 /// Parses a whole header.
 pub(super) fn parse(text: &str, options: &HeaderOptions) -> Result<Declared> {
@@ -50,52 +31,6 @@ pub(super) fn parse(text: &str, options: &HeaderOptions) -> Result<Declared> {
         .and_then(|()| json.end())
         .map_err(|error| fault.into_error(&error))?;
     Ok(declared)
-}
-
-/// What a visitor found wrong, kept beside the parser's error, which can hold text only.
-#[derive(Default)]
-struct Fault {
-    tensor: Option<Box<str>>,
-    kind: Option<ErrorKind>,
-}
-
-impl Fault {
-    /// Keeps what is wrong and returns the error that stops the parser.
-    fn stop<E: de::Error>(&mut self, kind: impl Into<ErrorKind>) -> E {
-        self.kind = Some(kind.into());
-        E::custom("refused")
-    }
-
-    fn into_error(self, error: &serde_json::Error) -> Error {
-        let Self { tensor, kind } = self;
-        match (kind, tensor) {
-            (Some(kind), Some(tensor)) => kind.in_tensor(tensor),
-            (Some(kind), None) => kind.into(),
-            (None, tensor) => said_by_parser(tensor, error),
-        }
-    }
-}
-
-/// What the parser itself found wrong, in the entry of this tensor if it was in one.
-fn said_by_parser(tensor: Option<Box<str>>, error: &serde_json::Error) -> Error {
-    let (line, column) = (error.line(), error.column());
-    let place = format!(" at line {line} column {column}");
-    let message = error.to_string();
-    let message = cut(message.strip_suffix(&place).unwrap_or(&message));
-    match tensor {
-        Some(tensor) if error.classify() == Category::Data => {
-            ErrorKind::InvalidTensor { message: (message + &place).into() }.in_tensor(tensor)
-        }
-        _ => ErrorKind::HeaderJson { line, column, message: message.into() }.into(),
-    }
-}
-
-/// The parser's message, which may quote a string of any length, cut to what can be shown.
-fn cut(message: &str) -> String {
-    match message.char_indices().nth(MAX_MESSAGE_CHARS) {
-        None => message.to_owned(),
-        Some((end, _)) => message.get(..end).unwrap_or_default().to_owned() + "…",
-    }
 }
 
 /// Visits the whole header.
@@ -137,7 +72,7 @@ impl<'de> Visitor<'de> for HeaderVisitor<'_> {
                 }
                 Key::Tensor(name) => match map.next_value_seed(Any(EntryVisitor(fault, options))) {
                     Ok(Entry { dtype, shape, offsets }) => {
-                        let tensor = TensorInfo::new(name, dtype, shape, offsets);
+                        let tensor = DeclaredTensor { name, offsets, shape, dtype };
                         reserve::push(&mut declared.tensors, tensor)
                             .map_err(|none| fault.stop(none))?;
                     }
@@ -196,16 +131,5 @@ impl Visitor<'_> for KeyVisitor<'_> {
             return Err(self.fault.stop(limit));
         }
         reserve::boxed(key).map(Key::Tensor).map_err(|none| self.fault.stop(none))
-    }
-}
-
-/// Visits a value as whatever it is.
-struct Any<V>(V);
-
-impl<'de, V: Visitor<'de>> DeserializeSeed<'de> for Any<V> {
-    type Value = V::Value;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<V::Value, D::Error> {
-        deserializer.deserialize_any(self.0)
     }
 }

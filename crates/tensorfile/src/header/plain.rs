@@ -9,11 +9,12 @@
 //! which is tested on headers of nearly this form, and everything else is left to it, what is wrong
 //! included. So this file words no error, and may be removed without a change to what is accepted.
 
-use super::json::Declared;
+use super::declared::{Declared, DeclaredTensor};
+use super::dims::{Dims, DimsBuilder};
 use super::metadata::{Metadata, MetadataBuilder};
-use super::tensor_info::{Dims, DimsBuilder};
-use super::{HeaderOptions, TensorInfo};
+use super::options::HeaderOptions;
 use crate::format::METADATA_KEY;
+use crate::json_text::plain_len;
 use crate::{Dtype, reserve};
 
 /// What a header of the plain form declares, or `None` if it has another form, is beyond a limit, or
@@ -81,7 +82,7 @@ impl<'a> Cursor<'a> {
         metadata.finish().ok()
     }
 
-    fn tensor(&mut self) -> Option<TensorInfo> {
+    fn tensor(&mut self) -> Option<DeclaredTensor> {
         let name = self.string().filter(|name| *name != METADATA_KEY)?;
         (name.len() <= self.options.max_name_bytes).then_some(())?;
         self.expect(":{")?;
@@ -98,7 +99,8 @@ impl<'a> Cursor<'a> {
             };
             more = unseen.then(|| self.another())??;
         }
-        Some(TensorInfo::new(reserve::boxed(name).ok()?, dtype?, shape?, offsets?))
+        let (dtype, shape, offsets) = (dtype?, shape?, offsets?);
+        Some(DeclaredTensor { name: reserve::boxed(name).ok()?, offsets, shape, dtype })
     }
 
     fn shape(&mut self) -> Option<Dims> {
@@ -147,35 +149,6 @@ impl<'a> Cursor<'a> {
         self.rest = self.rest.get(len..)?;
         ((1..=19).contains(&len) && !zero_in_front).then_some(value)
     }
-}
-
-/// How many bytes come before the first quote, backslash or control character.
-fn plain_len(bytes: &[u8]) -> usize {
-    let mut rest = bytes;
-    while let Some((word, after)) = rest.split_first_chunk() {
-        if any_special(u64::from_le_bytes(*word)) {
-            break;
-        }
-        rest = after;
-    }
-    let is_plain = |byte: &&u8| !matches!(byte, b'"' | b'\\' | 0..0x20);
-    let tail = rest.iter().take_while(is_plain).count();
-    bytes.len().wrapping_sub(rest.len()).wrapping_add(tail)
-}
-
-/// Whether one of eight bytes is a quote, a backslash or a control character.
-///
-/// A byte is below `n`, for `n` up to 0x80, if subtracting `n` borrows into its top bit and the bit
-/// was clear before; the lowest such byte is always found.
-const fn any_special(word: u64) -> bool {
-    const ONES: u64 = u64::from_le_bytes([1; 8]);
-    const TOPS: u64 = u64::from_le_bytes([0x80; 8]);
-    const fn any_below(word: u64, n: u64) -> u64 {
-        word.wrapping_sub(ONES.wrapping_mul(n)) & !word & TOPS
-    }
-    let quote = any_below(word ^ ONES.wrapping_mul(b'"' as u64), 1);
-    let backslash = any_below(word ^ ONES.wrapping_mul(b'\\' as u64), 1);
-    (quote | backslash | any_below(word, 0x20)) != 0
 }
 
 #[cfg(test)]

@@ -1,9 +1,8 @@
-//! One tensor as a header declares it.
+//! One tensor of a header that has been checked.
 
-use std::fmt;
 use std::ops::Range;
 
-use crate::reserve::{self, NoMemory};
+use super::dims::Dims;
 use crate::{Dtype, shape};
 
 /// One tensor as its header declares it: name, dtype, shape, and where in the file its bytes are.
@@ -12,8 +11,7 @@ use crate::{Dtype, shape};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorInfo {
     name: Box<str>,
-    /// Begin and end, counted from the start of the data until the header has been checked, from
-    /// the start of the file ever after.
+    /// Begin and end, counted from the start of the file.
     range: (u64, u64),
     shape: Dims,
     dtype: Dtype,
@@ -70,96 +68,5 @@ impl TensorInfo {
     pub fn num_elements(&self) -> usize {
         // The header check found the product of the bits to fit.
         shape::num_elements(self.shape()).unwrap_or(usize::MAX)
-    }
-
-    /// Begin and end as they are now.
-    pub(super) const fn range(&self) -> (u64, u64) {
-        self.range
-    }
-
-    /// Makes data offsets positions in the file. The file's length bounds the sums.
-    pub(super) const fn shift(&mut self, data_start: u64) {
-        self.range.0 = self.range.0.saturating_add(data_start);
-        self.range.1 = self.range.1.saturating_add(data_start);
-    }
-}
-
-/// Dimensions that need no allocation of their own.
-const INLINE: usize = 4;
-
-/// A shape, which allocates only beyond four dimensions: a model has some hundred thousand of them.
-#[derive(Clone, PartialEq, Eq)]
-pub(super) enum Dims {
-    Inline { rank: u8, dims: [usize; INLINE] },
-    Long(Vec<usize>),
-}
-
-impl Dims {
-    pub(super) fn as_slice(&self) -> &[usize] {
-        match self {
-            Self::Inline { rank, dims } => dims.get(..usize::from(*rank)).unwrap_or_default(),
-            Self::Long(dims) => dims,
-        }
-    }
-}
-
-impl fmt::Debug for Dims {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.as_slice().fmt(f)
-    }
-}
-
-/// Collects a shape of unknown rank.
-#[derive(Default)]
-pub(super) struct DimsBuilder {
-    rank: u8,
-    dims: [usize; INLINE],
-    spilled: Vec<usize>,
-}
-
-impl DimsBuilder {
-    /// Dimensions so far.
-    pub(super) fn len(&self) -> usize {
-        self.spilled.len().max(usize::from(self.rank))
-    }
-
-    pub(super) fn push(&mut self, dim: usize) -> Result<(), NoMemory> {
-        if let Some(slot) = self.dims.get_mut(usize::from(self.rank)) {
-            *slot = dim;
-            self.rank = self.rank.saturating_add(1);
-            return Ok(());
-        }
-        if self.spilled.is_empty() {
-            self.dims.into_iter().try_for_each(|dim| reserve::push(&mut self.spilled, dim))?;
-        }
-        reserve::push(&mut self.spilled, dim)
-    }
-
-    pub(super) fn finish(self) -> Dims {
-        if self.spilled.is_empty() {
-            Dims::Inline { rank: self.rank, dims: self.dims }
-        } else {
-            Dims::Long(self.spilled)
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Dims, DimsBuilder};
-
-    #[test]
-    fn shapes_of_any_rank_come_back() {
-        for rank in 0..12 {
-            let shape: Vec<usize> = (10..10 + rank).collect();
-            let mut builder = DimsBuilder::default();
-            for (len, &dim) in shape.iter().enumerate() {
-                assert_eq!(builder.len(), len);
-                builder.push(dim).unwrap();
-            }
-            let dims = builder.finish();
-            assert_eq!(dims.as_slice(), shape);
-            assert_eq!(matches!(dims, Dims::Long(_)), rank > 4);
-        }
     }
 }

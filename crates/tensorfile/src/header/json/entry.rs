@@ -4,9 +4,9 @@ use std::fmt;
 
 use serde::de::{self, Error as _, MapAccess, SeqAccess, Visitor};
 
-use super::{Any, Fault};
-use crate::header::HeaderOptions;
-use crate::header::tensor_info::{Dims, DimsBuilder};
+use super::visit::{Any, Fault};
+use crate::header::dims::{Dims, DimsBuilder};
+use crate::header::options::HeaderOptions;
 use crate::limit::{Limit, LimitOn};
 use crate::quote::shortened;
 use crate::{Dtype, ErrorKind, Result};

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::de::{self, IgnoredAny, MapAccess, SeqAccess, Unexpected, Visitor};
 
-use super::{Any, Fault};
+use super::visit::{Any, Fault};
 use crate::header::metadata::{Metadata, MetadataBuilder, Twice};
 use crate::quote::shortened;
 use crate::reserve::{self, NoMemory};
