@@ -245,7 +245,8 @@ fn a_plan_says_both_dtypes() {
     let tensors = &value["tensors"];
     assert_eq!((&tensors[0]["dtype"], &tensors[0]["stored_dtype"]), (&"F32".into(), &"F16".into()));
     assert_eq!((&tensors[1]["dtype"], tensors[1].get("stored_dtype")), (&"I64".into(), None));
-    let casts: Vec<_> = value["requests"].as_array().unwrap().iter().map(|r| &r["cast"]).collect();
+    let casts: Vec<_> =
+        value["requests"].as_array().unwrap().iter().map(|r| &r["transform"]["cast"]).collect();
     assert!(casts.contains(&&serde_json::json!({"from": "F16", "to": "F32"})), "{casts:?}");
     assert!(plan.to_string().ends_with("2 tensors, 476 bytes, 2 reads of 274 bytes"), "{plan}");
 }

@@ -85,6 +85,7 @@ mod similar;
 mod store;
 mod threads;
 mod tokenizer;
+mod transform;
 mod versions;
 mod weight_map;
 
@@ -111,16 +112,18 @@ pub use partition::{
 pub use plan::{LoadPlan, PlannedTensor};
 pub use quantization::Quantization;
 pub use report::{Report, StrayTensor, TotalSize};
-pub use request::{Request, RowCut};
+pub use request::Request;
 pub use resolve::{IgnoreReason, IgnoredFile};
 pub use save::{Existing, SaveOptions, Saved};
 pub use store::TensorStore;
 pub use tokenizer::TokenizerFiles;
+pub use transform::Transform;
 
 pub use tensorfile;
 /// The types of one file that appear here, so that one dependency is enough.
 pub use tensorfile::{
-    Dtype, Float, FloatCast, HeaderOptions, Selection, Tensor, TensorView, TrailingBytes, half,
+    Dtype, Float, FloatCast, HeaderOptions, Read, Rows, Selection, Tensor, TensorView,
+    TrailingBytes, half,
 };
 
 #[cfg(doctest)]

@@ -13,6 +13,7 @@ use tensorfile::{Buffer, ByteRuns, ErrorKind, SourceFile, Tensor};
 use tracing::debug_span;
 
 use crate::index::ShardId;
+use crate::layout::in_memory;
 use crate::load::{LoadStats, is_out_of_files};
 use crate::plan::{LoadPlan, PlannedTensor};
 use crate::store::TensorStore;
@@ -139,7 +140,6 @@ impl LoadPlan {
         let threads = threads::count(options.threads, pieces.len());
         let bring = |(shard, range): &(ShardId, Range<u64>)| {
             let map = &maps[shard];
-            let in_memory = |position| usize::try_from(position).unwrap_or(usize::MAX);
             match map.populate(in_memory(range.start)..in_memory(range.end)) {
                 // An old system: the bytes come when they are touched.
                 Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(()),
@@ -162,7 +162,7 @@ impl LoadPlan {
     fn pieces(&self) -> Vec<(ShardId, Range<u64>)> {
         let mut ranges: Vec<(ShardId, Range<u64>)> = Vec::new();
         for request in self.requests() {
-            let Range { start, end } = request.file_range;
+            let Range { start, end } = request.read.span();
             match ranges.last_mut() {
                 Some((shard, last)) if *shard == request.shard && last.end == start => {
                     last.end = end;
@@ -213,7 +213,6 @@ fn view(planned: PlannedTensor<'_>, file: Buffer) -> Result<Tensor> {
         }
     };
     // The mapping has the length that the header was checked against, so both fit.
-    let in_memory = |position| usize::try_from(position).unwrap_or(usize::MAX);
     let range = in_memory(start)..in_memory(end);
     Ok(Tensor::new(planned.name(), planned.dtype(), planned.shape(), file, range)?)
 }

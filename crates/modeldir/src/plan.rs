@@ -10,15 +10,16 @@ mod shown;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use tensorfile::{FloatCast, Selection};
+use tensorfile::Selection;
 use tracing::debug_span;
 use tracing::field::Empty;
 
-use crate::Result;
 use crate::index::{Index, IndexedTensor, ShardId};
 use crate::layout::Layout;
 use crate::partition::{Cut, PartitionReport};
 use crate::request::Request;
+use crate::transform::Transform;
+use crate::{Error, Result};
 use lowering::Lowering;
 
 pub(crate) use part::{Part, Placed};
@@ -65,7 +66,8 @@ impl LoadPlan {
     /// Plans the parts that a rank takes: one or none for each tensor of the index, in its order.
     pub(crate) fn for_rank(index: &Arc<Index>, cut: Cut) -> Result<Self> {
         let parts = index.iter().zip(&cut.parts);
-        let parts = parts.filter_map(|(tensor, part)| Some((tensor, None, part.as_ref()?)));
+        let parts =
+            parts.filter_map(|(tensor, part)| Some((tensor, Transform::Copy, part.as_ref()?)));
         let plan = Self::of_selections(index, parts)?;
         Ok(Self { partition_report: Some(Arc::new(cut.report)), ..plan })
     }
@@ -73,12 +75,12 @@ impl LoadPlan {
     /// Plans selections of tensors, given by name.
     fn of_selections<'s>(
         index: &Arc<Index>,
-        selections: impl Iterator<Item = (IndexedTensor<'s>, Option<FloatCast>, &'s Selection)>,
+        selections: impl Iterator<Item = (IndexedTensor<'s>, Transform, &'s Selection)>,
     ) -> Result<Self> {
         let mut lowering = Lowering::new(&index.root);
-        let parts = selections.map(|(tensor, cast, selection)| {
+        let parts = selections.map(|(tensor, transform, selection)| {
             let runs = lowering.runs(tensor, selection)?;
-            Ok(Part { tensor: tensor.id(), runs, cast })
+            Ok(Part { tensor: tensor.id(), runs, transform })
         });
         Ok(Self::of_parts(index, parts.collect::<Result<_>>()?))
     }
@@ -160,7 +162,8 @@ impl LoadPlan {
             .planned()
             .filter_map(|planned| Some((planned, choose(planned.stored())?)))
             .collect();
-        let chosen = chosen.iter().map(|(planned, part)| (planned.stored(), planned.cast(), part));
+        let chosen =
+            chosen.iter().map(|(planned, part)| (planned.stored(), planned.part().transform, part));
         Self::of_selections(&self.index, chosen)
     }
 
@@ -176,6 +179,34 @@ impl LoadPlan {
             kept.insert(self.get(name.as_ref())?.stored().id());
         }
         Ok(self.keep(|planned| kept.contains(&planned.stored().id())))
+    }
+
+    /// What the plan makes of a tensor, given by its name or an alias.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TensorNotFound`] for a name that the model does not have, [`Error::NotPlanned`] for
+    /// one that this plan has left out.
+    pub fn get(&self, name: &str) -> Result<PlannedTensor<'_>> {
+        let stored = self.index.resolve(name)?;
+        let tensor_at = |position: &u32| self.nth(*position).part.tensor;
+        let found = self.by_name.binary_search_by_key(&stored.id(), tensor_at);
+        let position = found.ok().and_then(|found| self.by_name.get(found));
+        let not_planned =
+            || Error::NotPlanned { path: self.index.root.clone(), tensor: name.into() };
+        let placed = self.nth(*position.ok_or_else(not_planned)?);
+        Ok(PlannedTensor::new(stored, placed))
+    }
+
+    /// What the plan makes of its tensors, by name.
+    pub fn planned(&self) -> impl ExactSizeIterator<Item = PlannedTensor<'_>> {
+        self.by_name.iter().map(|position| self.pair(self.nth(*position)))
+    }
+
+    /// What the plan makes of its tensors, by shard and in file order: the order in which
+    /// [`stream`](Self::stream) hands them over.
+    pub fn in_file_order(&self) -> impl ExactSizeIterator<Item = PlannedTensor<'_>> {
+        self.placed.iter().map(|placed| self.pair(placed))
     }
 
     /// The tensors, by name.
@@ -229,6 +260,15 @@ impl LoadPlan {
     #[must_use]
     pub fn partition_report(&self) -> Option<&PartitionReport> {
         self.partition_report.as_deref()
+    }
+
+    /// A part of this plan with the tensor that it is of.
+    pub(crate) fn pair<'a>(&'a self, placed: &'a Placed) -> PlannedTensor<'a> {
+        PlannedTensor::new(self.index.tensor(placed.part.tensor), placed)
+    }
+
+    fn nth(&self, position: u32) -> &Placed {
+        self.placed.get(position as usize).expect("positions are those of the list beside them")
     }
 
     /// The parts and their places, by shard and in file order.

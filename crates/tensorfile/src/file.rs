@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::fill::fill;
 use crate::format::{IN_MEMORY, PREFIX_LEN};
-use crate::gather::gather;
 use crate::header::explain;
 use crate::lookalike::SNIFF_LEN;
 use crate::source::read_error;
@@ -203,8 +203,8 @@ impl<R: ReadAt> TensorFile<R> {
 
     /// Reads a part of a tensor into memory of its own.
     ///
-    /// Bytes between those selected are read along only where that saves reads: up to 16 KiB
-    /// between two runs, in reads of up to 1 MiB.
+    /// Bytes between those selected are read along only where that saves reads: up to 16 KiB a run,
+    /// in reads of up to 1 MiB.
     ///
     /// # Errors
     ///
@@ -224,7 +224,7 @@ impl<R: ReadAt> TensorFile<R> {
         let runs = selection.lower(info)?;
         let mut buffer = buffer_for(info, runs.byte_len())?;
         let read = |bytes: &mut [u8], start| self.read_at(info, bytes, start);
-        gather(&runs, buffer.as_mut_slice(), read).map_err(|error| error.in_tensor(info.name()))?;
+        fill(&runs, buffer.as_mut_slice(), read).map_err(|error| error.in_tensor(info.name()))?;
         self.finish(info, buffer, runs.shape())
     }
 
@@ -244,8 +244,8 @@ impl<R: ReadAt> TensorFile<R> {
     }
 
     /// Fills `bytes` with those of the tensor from `start` on.
-    fn read_at(&self, info: &TensorInfo, bytes: &mut [u8], start: usize) -> Result<()> {
-        let offset = info.file_range().start.saturating_add(start as u64);
+    fn read_at(&self, info: &TensorInfo, bytes: &mut [u8], start: u64) -> Result<()> {
+        let offset = info.file_range().start.saturating_add(start);
         let len = bytes.len();
         self.source
             .read_exact_at(bytes, offset)

@@ -37,10 +37,12 @@
 
 // The file: opened, its header, its bytes.
 mod file;
+mod fill;
 mod header;
 #[doc(hidden)] // Of no use outside: it is here for `modeldir`, which reads hostile text too.
 pub mod json_text;
 mod read_at;
+mod reads;
 mod rows;
 mod source;
 
@@ -55,7 +57,6 @@ mod dtype;
 mod element;
 mod float8;
 mod float_cast;
-mod gather;
 mod mapping;
 #[doc(hidden)] // As `json_text`.
 pub mod reserve;
@@ -96,7 +97,7 @@ pub use lookalike::{LfsPointer, Lookalike};
 pub use quote::shortened;
 pub use quote::{PathText, Quoted};
 pub use read_at::ReadAt;
-pub use rows::Rows;
+pub use reads::{Read, Rows};
 pub use selection::Selection;
 pub use selection_fault::SelectionFault;
 #[doc(hidden)] // Not of this format: it is here for `modeldir`, which answers in the same way.

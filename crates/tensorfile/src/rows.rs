@@ -1,56 +1,40 @@
 //! The runs of a selection as evenly spaced rows: a plan of reads without a list of every run.
+//!
+//! Arithmetic is plain here, as in `byte_runs` and for the same reason.
 #![deny(clippy::indexing_slicing)]
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::byte_runs::{ByteRuns, Dimension};
-
-/// Rows at even distances, each with the same runs of bytes taken from it.
-///
-/// Cutting the columns of a matrix gives one of these however many rows it has.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rows {
-    /// What is taken of the first row, relative to the start of the tensor, in the order of the
-    /// result; none empty.
-    pub runs: Vec<Range<usize>>,
-    /// Bytes from one row to the next.
-    pub stride: usize,
-    /// Number of rows.
-    pub count: usize,
-}
-
-impl Rows {
-    /// Bytes taken of each row.
-    #[must_use]
-    pub fn row_len(&self) -> usize {
-        self.runs.iter().map(Range::len).sum()
-    }
-}
+use crate::reads::Rows;
 
 impl ByteRuns {
     /// The runs grouped to evenly spaced rows, in the order of the result.
     ///
     /// There is one group for each range of the innermost dimension outside of the runs, and for
     /// each index of those further out.
-    pub fn rows(&self) -> impl Iterator<Item = Rows> {
+    pub(crate) fn rows(&self) -> impl Iterator<Item = Rows> {
         let (outer, inner, bits) = self.parts();
         let mut outer = folded(outer);
         let rows = outer.pop().unwrap_or_else(Dimension::one);
-        let first: usize = outer.iter().chain([&rows]).map(|dim| dim.first() * dim.stride).sum();
         let groups: usize =
             if inner.ranges.is_empty() { 0 } else { outer.iter().map(Dimension::len).product() };
         let in_group = rows.ranges.len();
+        // What is taken begins and ends on a byte, also of a packed dtype: `lower` has checked it.
+        let bytes = move |elements: usize| (elements * bits / 8) as u64;
+        let first = inner.ranges.iter().map(|run| run.start).min().unwrap_or(0);
+        let from_first = |index: usize| bytes((index - first) * inner.stride);
+        let from_first = |run: &Range<usize>| from_first(run.start)..from_first(run.end);
+        let runs: Arc<[_]> = inner.ranges.iter().map(from_first).collect();
         (0..groups * in_group).filter_map(move |i| {
             let range = rows.ranges.get(i % in_group)?;
-            // Single ends may lie within a byte of a packed dtype; counted from the first element
-            // taken they do not, which `lower` has checked.
-            let start = nth_start(&outer, i / in_group) + range.start * rows.stride;
-            let at = |index: usize| (start + index * inner.stride) * bits / 8;
-            debug_assert!((start.abs_diff(first) * bits) % 8 == 0, "rows are whole bytes apart");
+            let row_start = nth_start(&outer, i / in_group) + range.start * rows.stride;
             Some(Rows {
-                runs: inner.ranges.iter().map(|run| at(run.start)..at(run.end)).collect(),
-                stride: rows.stride * bits / 8,
-                count: range.len(),
+                start: bytes(row_start + first * inner.stride),
+                stride: bytes(rows.stride),
+                count: range.len() as u64,
+                runs: Arc::clone(&runs),
             })
         })
     }
@@ -100,21 +84,21 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::Rows;
+    use crate::reads::Rows;
     use crate::{Dtype, Selection};
+
+    fn rows(start: u64, stride: u64, count: u64, runs: &[Range<u64>]) -> Rows {
+        Rows { start, stride, count, runs: runs.into() }
+    }
 
     /// Every run of the rows, with neighbours that touch merged, as `ByteRuns::iter` does.
     fn merged(rows: impl Iterator<Item = Rows>) -> Vec<Range<usize>> {
         let mut all: Vec<Range<usize>> = Vec::new();
-        for Rows { runs, stride, count } in rows {
-            for row in 0..count {
-                for run in &runs {
-                    let run = run.start + row * stride..run.end + row * stride;
-                    match all.last_mut() {
-                        Some(last) if last.end == run.start => last.end = run.end,
-                        _ => all.push(run),
-                    }
-                }
+        for run in rows.flat_map(|rows| rows.iter().collect::<Vec<_>>()) {
+            let run = run.start.try_into().unwrap()..run.end.try_into().unwrap();
+            match all.last_mut() {
+                Some(last) if last.end == run.start => last.end = run.end,
+                _ => all.push(run),
             }
         }
         all
@@ -126,11 +110,7 @@ mod tests {
             .with_range(2, 8..12)
             .lower_shape(Dtype::F32, &[16, 1_000_000, 16])
             .unwrap();
-        let rows: Vec<_> = runs.rows().collect();
-        assert_eq!(
-            rows,
-            [Rows { runs: std::iter::once(32..48).collect(), stride: 64, count: 16_000_000 }]
-        );
+        assert!(runs.rows().eq([rows(32, 64, 16_000_000, &[Range { start: 0, end: 16 }])]));
     }
 
     #[test]
@@ -139,15 +119,13 @@ mod tests {
             .with_ranges(1, vec![0..2, 6..8])
             .lower_shape(Dtype::U8, &[3, 8])
             .unwrap();
-        let rows: Vec<_> = runs.rows().collect();
-        assert_eq!(rows, [Rows { runs: vec![0..2, 6..8], stride: 8, count: 3 }]);
+        assert!(runs.rows().eq([rows(0, 8, 3, &[0..2, 6..8])]));
     }
 
     #[test]
     fn a_cut_of_rows_is_one_run() {
         let runs = Selection::all().with_range(0, 1..3).lower_shape(Dtype::F16, &[4, 8]).unwrap();
-        let rows: Vec<_> = runs.rows().collect();
-        assert_eq!(rows, [Rows { runs: std::iter::once(16..48).collect(), stride: 0, count: 1 }]);
+        assert!(runs.rows().eq([rows(16, 0, 1, &[Range { start: 0, end: 32 }])]));
     }
 
     proptest! {

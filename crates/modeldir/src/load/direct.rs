@@ -5,8 +5,7 @@ use std::io;
 
 use tensorfile::SourceFile;
 
-use super::memory::in_memory;
-use crate::layout::PAGE;
+use crate::layout::{PAGE, in_memory};
 
 /// Where less than this can go straight to its place, one read and a copy are cheaper than a read
 /// for each end.

@@ -43,13 +43,16 @@ impl LoadPlan {
             let tensor = self.get(name.as_ref())?.stored().id();
             by_tensor.entry(tensor).or_default().push(place);
         }
-        let mut jobs: Vec<Job<'_>> = Vec::new();
+        let mut of_tensors = Vec::with_capacity(self.len());
         for planned in self.in_file_order() {
             let places = by_tensor.remove(&planned.stored().id()).unwrap_or_default();
             let place = the_one(places, planned.byte_len());
             let place = place.map_err(|found| self.no_destination(planned, found))?;
-            let (requests, memory_start) = planned.requests();
-            job::fill(&mut jobs, &requests, memory_start, place);
+            of_tensors.push((planned.requests(), place));
+        }
+        let mut jobs: Vec<Job<'_>> = Vec::new();
+        for ((requests, memory_start), place) in &mut of_tensors {
+            job::fill(&mut jobs, &*requests, *memory_start, place);
         }
         let run = Run::new(self, options);
         run.check_memory(self, 0)?;

@@ -1,29 +1,19 @@
 //! Requests and the memory that they fill.
 
-use std::ops::Range;
-use std::sync::Arc;
-
-use tensorfile::FloatCast;
-
-use super::memory::{Regions, in_memory};
-use crate::index::ShardId;
+use super::memory::Regions;
+use crate::layout::in_memory;
 use crate::plan::LoadPlan;
-use crate::request::{Request, RowCut};
+use crate::request::Request;
 
 /// One request and the memory that it fills.
 #[derive(Debug)]
 pub(super) struct Job<'p> {
-    pub(super) shard: ShardId,
-    pub(super) file_range: Range<u64>,
-    /// What is wanted of the bytes, if not all.
-    pub(super) rows: Option<Arc<RowCut>>,
-    /// How the elements are converted, if they are.
-    pub(super) cast: Option<FloatCast>,
-    pub(super) destination: &'p mut [u8],
+    pub(super) request: &'p Request,
+    pub(super) place: &'p mut [u8],
 }
 
 /// Gives every request of a plan its part of the region of its shard.
-pub(super) fn of_plan<'p>(plan: &LoadPlan, regions: &'p mut Regions) -> Vec<Job<'p>> {
+pub(super) fn of_plan<'p>(plan: &'p LoadPlan, regions: &'p mut Regions) -> Vec<Job<'p>> {
     let mut jobs = Vec::with_capacity(plan.requests().len());
     let mut requests = plan.requests().iter().peekable();
     for (&shard, region) in regions {
@@ -35,21 +25,18 @@ pub(super) fn of_plan<'p>(plan: &LoadPlan, regions: &'p mut Regions) -> Vec<Job<
 
 /// Adds a job for each of these requests, which are in the order of their memory and do not
 /// overlap; `memory` starts at position `memory_start` of theirs.
-pub(super) fn fill<'r, 'p>(
+pub(super) fn fill<'p>(
     jobs: &mut Vec<Job<'p>>,
-    requests: impl IntoIterator<Item = &'r Request>,
+    requests: impl IntoIterator<Item = &'p Request>,
     memory_start: u64,
     memory: &'p mut [u8],
 ) {
-    let (mut rest, mut rest_offset) = (memory, memory_start);
+    let (mut rest, mut rest_start) = (memory, memory_start);
     for request in requests {
-        let skip = in_memory(request.memory_offset - rest_offset);
+        let skip = in_memory(request.memory_range.start - rest_start);
         let (_, tail) = rest.split_at_mut(skip);
-        let (destination, tail) = tail.split_at_mut(in_memory(request.memory_len()));
-        rest_offset = request.memory_offset + request.memory_len();
-        rest = tail;
-        let (shard, cast) = (request.shard, request.cast);
-        let (file_range, rows) = (request.file_range.clone(), request.rows.clone());
-        jobs.push(Job { shard, file_range, rows, cast, destination });
+        let (place, tail) = tail.split_at_mut(in_memory(request.memory_len()));
+        (rest, rest_start) = (tail, request.memory_range.end);
+        jobs.push(Job { request, place });
     }
 }

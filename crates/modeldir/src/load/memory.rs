@@ -8,6 +8,7 @@ use tensorfile::{Buffer, BufferMut, ErrorKind, Tensor};
 
 use crate::Result;
 use crate::index::ShardId;
+use crate::layout::in_memory;
 use crate::plan::LoadPlan;
 
 /// Memory that a store has given up, for the next load; see [`LoadPlan::load_reusing`].
@@ -95,12 +96,6 @@ pub(super) fn regions(
         regions.insert(shard, reused.map_or_else(new, Ok)?);
     }
     Ok(regions)
-}
-
-/// A length or position in memory; where it is longer than any memory can be, the longest, which
-/// nobody has.
-pub(super) fn in_memory(len: u64) -> usize {
-    usize::try_from(len).unwrap_or(usize::MAX)
 }
 
 /// The same regions, shareable and fixed.

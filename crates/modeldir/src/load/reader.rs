@@ -8,25 +8,16 @@ use tensorfile::SourceFile;
 use tracing::Span;
 
 use super::direct::DirectFile;
-use super::memory::in_memory;
 use super::options::Io;
 use super::residency::{self, Residency};
 use super::scratch::Scratch;
 use super::stats::Counters;
 use super::storage::{self, Storage};
-use crate::layout::PAGE;
+use super::way::Way;
+use crate::layout::{PAGE, in_memory};
 
 /// Ranges of which a part is cached are halved down to this length.
 const MIN_HALF: u64 = 1 << 20;
-
-/// How bytes are read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
-    /// Through the page cache.
-    Buffered,
-    /// Past it.
-    Direct,
-}
 
 /// A shard that is open, read by several workers.
 #[derive(Debug)]
@@ -53,29 +44,12 @@ impl ShardReader {
         &self.file
     }
 
-    /// Fills `destination` with the bytes from `offset` on.
-    pub(super) fn read(
-        &self,
-        destination: &mut [u8],
-        offset: u64,
-        scratch: &mut Scratch<'_>,
-    ) -> tensorfile::Result<()> {
-        let range = offset..offset + destination.len() as u64;
-        let mut rest = destination;
-        self.by_way(range, 1, &mut |way, part| {
-            let len = in_memory(part.end - part.start);
-            let (filled, tail) = std::mem::take(&mut rest).split_at_mut(len);
-            rest = tail;
-            self.read_one_way(way, filled, part.start, scratch)
-        })
-    }
-
     /// Calls `read` with the parts of a range, in order, and the way that suits each. Parts are
-    /// multiples of `element_len` long, as far as the range is.
+    /// multiples of `unit_len` long, as far as the range is.
     pub(super) fn by_way(
         &self,
         range: Range<u64>,
-        element_len: u64,
+        unit_len: u64,
         read: &mut dyn FnMut(Way, Range<u64>) -> tensorfile::Result<()>,
     ) -> tensorfile::Result<()> {
         let Range { start, end } = range;
@@ -83,11 +57,11 @@ impl ShardReader {
             (Io::Auto, Residency::Partial { .. }) if end - start >= 2 * MIN_HALF => {
                 let middle = start + (end - start) / 2;
                 let middle = middle - middle % PAGE;
-                let middle = middle - (middle - start) % element_len;
-                self.by_way(start..middle, element_len, read)?;
-                self.by_way(middle..end, element_len, read)
+                let middle = middle - (middle - start) % unit_len;
+                self.by_way(start..middle, unit_len, read)?;
+                self.by_way(middle..end, unit_len, read)
             }
-            (_, residency) => read(way(residency), range),
+            (_, residency) => read(Way::of(residency), range),
         }
     }
 
@@ -116,7 +90,7 @@ impl ShardReader {
 
     /// The way for a range that is read piece by piece.
     pub(super) fn way_of(&self, range: &Range<u64>) -> Way {
-        way(self.residency(range))
+        Way::of(self.residency(range))
     }
 
     fn direct(&self) -> Option<&DirectFile> {
@@ -177,34 +151,5 @@ impl ShardReader {
             Io::Buffered => Residency::Cached,
             Io::Direct => Residency::Absent,
         }
-    }
-}
-
-/// The way for a range of which this much is cached.
-fn way(residency: Residency) -> Way {
-    match residency {
-        Residency::Absent => Way::Direct,
-        Residency::Partial { cached, pages } if cached < pages / 2 => Way::Direct,
-        Residency::Partial { .. } | Residency::Cached => Way::Buffered,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use tracing::Span;
-
-    use super::super::direct::tests::sample;
-    use super::{Io, Scratch, ShardReader};
-
-    #[test]
-    fn without_memory_to_bounce_a_direct_read_goes_through_the_cache() {
-        let Some((_folder, file, bytes)) = sample("without_memory_to_bounce") else { return };
-        let reader = ShardReader::new(file, Io::Direct, Span::none());
-        let mut scratch = Scratch::new(&|| ());
-        scratch.refuse_bounce();
-        let mut memory = vec![0; 100_000];
-        reader.read(&mut memory, 5, &mut scratch).unwrap();
-        assert!(memory == bytes[5..100_005]);
-        assert_eq!((reader.counters.direct(), reader.counters.buffered()), (0, 100_000));
     }
 }

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use tensorfile::BufferMut;
+use tensorfile::{BufferMut, Read};
 
 use super::options::Io;
 use crate::layout::{MAX_BLOCK_BYTES, PAGE};
@@ -66,13 +66,12 @@ pub(super) fn most(requests: &[Request], workers: usize, io: Io) -> u64 {
 }
 
 /// Bytes that a request takes of the memory for blocks: rows that are read whole, and pieces that are
-/// converted.
+/// transformed.
 fn block_len(request: &Request) -> u64 {
-    let is_block = request.rows.as_deref().is_some_and(|rows| rows.is_block);
-    let len = match request.cast {
-        _ if is_block => request.byte_len(),
-        Some(_) => request.byte_len().min(MAX_BLOCK_BYTES),
-        None => return 0,
+    let len = match request.read {
+        Read::Block(_) => request.byte_len(),
+        _ if request.transform.is_copy() => return 0,
+        Read::Whole(_) | Read::Runs(_) => request.byte_len().min(MAX_BLOCK_BYTES),
     };
     // A block has the rest of its first page and of its last beside it.
     len.saturating_add(2 * PAGE)

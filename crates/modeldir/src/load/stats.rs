@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tracing::Span;
 
-use super::reader::Way;
+use super::way::Way;
 
 /// What a load did, to see why it was fast or slow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

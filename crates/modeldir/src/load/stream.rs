@@ -8,11 +8,11 @@ use tensorfile::{Buffer, Tensor};
 
 use super::budget::Budget;
 use super::cancel::Cancel;
-use super::memory::in_memory;
 use super::relay::relay;
 use super::sync::{Receiver, SyncSender};
 use super::windows::{WINDOWS, Windows};
 use super::{LoadOptions, LoadStats, Run, job, memory, tensors};
+use crate::layout::in_memory;
 use crate::plan::LoadPlan;
 use crate::{Error, Result};
 

@@ -3,8 +3,7 @@
 use std::iter;
 use std::num::NonZeroU64;
 
-use super::memory::in_memory;
-use crate::layout::most_memory;
+use crate::layout::{in_memory, most_memory};
 use crate::plan::{LoadPlan, Placed};
 use crate::{Error, Result};
 

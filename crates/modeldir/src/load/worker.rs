@@ -1,12 +1,13 @@
 //! One reading thread of a load.
 
+use std::ops::Range;
+
 use tracing::span::EnteredSpan;
 use tracing::{Span, trace_span};
 
-use super::cast;
 use super::crew::{Work, Worker};
 use super::files::{OpenShard, OpenShards};
-use super::gather;
+use super::fill::fill;
 use super::job::Job;
 use super::progress::Meter;
 use super::scratch::Scratch;
@@ -41,14 +42,18 @@ struct Reading<'w, 'a> {
 impl Worker<Job<'_>> for Reading<'_, '_> {
     /// Closes a shard that the job is not of: who opens one must hold no other.
     fn turn_to(&mut self, job: &Job<'_>) -> Result<()> {
-        self.open.take_if(|open| open.shard != job.shard).map_or(Ok(()), OpenShard::close)
+        self.open.take_if(|open| open.shard != job.request.shard).map_or(Ok(()), OpenShard::close)
     }
 
     fn work(&mut self, job: Job<'_>) -> Result<()> {
         let index = self.shared.index;
         let shard = match self.open.take() {
             Some(shard) => shard,
-            None => self.shared.files.open(job.shard).map_err(|error| about(index, &job, error))?,
+            None => self
+                .shared
+                .files
+                .open(job.request.shard)
+                .map_err(|error| about(index, &job, error))?,
         };
         let shard = self.open.insert(shard);
         let bytes_read = read(index, shard, job, &mut self.scratch)?;
@@ -65,38 +70,27 @@ impl Worker<Job<'_>> for Reading<'_, '_> {
     }
 }
 
-/// Fills the destination of a job; returns how many bytes were read for it.
+/// Fills the place of a job; returns how many bytes were read for it.
 fn read(
     index: &Index,
     shard: &OpenShard<'_, Shards<'_>>,
     job: Job<'_>,
     scratch: &mut Scratch<'_>,
 ) -> Result<u64> {
-    let (start, end) = (job.file_range.start, job.file_range.end);
-    let reader = shard.get();
+    let (reader, Job { request, place }) = (shard.get(), job);
+    let Range { start, end } = request.read.span();
     let _span = trace_span!(parent: &reader.span, "request", start, end).entered();
-    let (destination, cast) = (job.destination, job.cast);
-    let read = match (job.rows.as_deref(), cast) {
-        (None, None) => reader.read(destination, start, scratch).map(|()| end - start),
-        (None, Some(cast)) => {
-            cast::read(reader, start..end, cast, destination, scratch).map(|()| end - start)
-        }
-        (Some(rows), _) if rows.is_block => {
-            let read = gather::read_block(reader, start, rows, cast, destination, scratch);
-            read.map(|()| end - start)
-        }
-        (Some(rows), _) => {
-            let read = gather::read_rows(reader, start, rows, cast, destination, scratch);
-            read.map(|()| rows.wanted_len())
-        }
-    };
-    read.map_err(|error| index.with_tensor(error, job.shard, job.file_range).into())
+    fill(reader, &request.read, request.transform, place, scratch)
+        .map_err(|error| index.with_tensor(error, request.shard, start..end))?;
+    Ok(request.byte_len())
 }
 
 /// Names the first tensor of a job in the error that kept it from being read.
 fn about(index: &Index, job: &Job<'_>, error: Error) -> Error {
     match error {
-        Error::File(error) => index.with_tensor(error, job.shard, job.file_range.clone()).into(),
+        Error::File(error) => {
+            index.with_tensor(error, job.request.shard, job.request.read.span()).into()
+        }
         other => other,
     }
 }

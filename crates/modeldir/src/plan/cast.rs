@@ -5,6 +5,7 @@ use tensorfile::{Float, FloatCast};
 
 use super::{LoadPlan, Part, PlannedTensor};
 use crate::index::IndexedTensor;
+use crate::transform::Transform;
 
 impl LoadPlan {
     /// Converts the tensors of `F16`, `BF16` and `F32` to this type as they are read.
@@ -54,8 +55,9 @@ impl LoadPlan {
     pub fn cast_where(&self, to: Float, choose: impl Fn(IndexedTensor<'_>) -> bool) -> Self {
         let part = |planned: PlannedTensor<'_>| {
             let is_chosen = choose(planned.stored());
-            let new = || FloatCast::new(planned.stored().dtype(), to);
-            Part { cast: if is_chosen { new() } else { planned.cast() }, ..planned.part().clone() }
+            let part = planned.part().clone();
+            let new = || Transform::from(FloatCast::new(planned.stored().dtype(), to));
+            Part { transform: if is_chosen { new() } else { part.transform }, ..part }
         };
         let plan = Self::of_parts(&self.index, self.planned().map(part).collect());
         Self { partition_report: self.partition_report.clone(), ..plan }

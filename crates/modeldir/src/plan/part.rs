@@ -4,9 +4,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use tensorfile::{ByteRuns, FloatCast};
+use tensorfile::ByteRuns;
 
 use crate::index::{IndexedTensor, TensorId};
+use crate::transform::Transform;
 
 /// What is taken of a tensor, and what becomes of it.
 #[derive(Clone, Debug)]
@@ -14,14 +15,14 @@ pub(crate) struct Part {
     pub(crate) tensor: TensorId,
     /// What is wanted of the tensor, or `None` for all of it.
     pub(crate) runs: Option<Arc<ByteRuns>>,
-    /// The conversion of its elements, or `None` if they stay what they are.
-    pub(crate) cast: Option<FloatCast>,
+    /// What becomes of it on the way to memory.
+    pub(crate) transform: Transform,
 }
 
 impl Part {
     /// All of a tensor, as it is stored.
     pub(crate) fn whole(tensor: IndexedTensor<'_>) -> Self {
-        Self { tensor: tensor.id(), runs: None, cast: None }
+        Self { tensor: tensor.id(), runs: None, transform: Transform::Copy }
     }
 }
 

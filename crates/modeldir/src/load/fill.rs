@@ -1,0 +1,135 @@
+//! Fills a place in memory with what one request reads, as it is or transformed.
+
+use std::mem;
+use std::ops::Range;
+
+use tensorfile::{Read, Rows};
+
+use super::reader::ShardReader;
+use super::scratch::Scratch;
+use super::way::Way;
+use crate::layout::{MAX_BLOCK_BYTES, MAX_PIECE_BYTES, in_memory, piece_end};
+use crate::transform::Transform;
+
+/// Reads these bytes of a shard, and fills `place` with what becomes of those that are wanted.
+pub(super) fn fill(
+    reader: &ShardReader,
+    read: &Read,
+    transform: Transform,
+    place: &mut [u8],
+    scratch: &mut Scratch<'_>,
+) -> tensorfile::Result<()> {
+    let mut place = Place { rest: place, transform };
+    match read {
+        Read::Whole(range) => {
+            reader.by_way(range.clone(), transform.unit_len(), &mut |way, part| {
+                fill_range(reader, way, part, &mut place, scratch)
+            })
+        }
+        Read::Runs(rows) => {
+            let way = reader.way_of(&rows.span());
+            rows.iter().try_for_each(|run| fill_range(reader, way, run, &mut place, scratch))
+        }
+        Read::Block(rows) => fill_from_block(reader, rows, &mut place, scratch),
+    }
+}
+
+/// What is left of the place of a request, filled from the front.
+struct Place<'p> {
+    rest: &'p mut [u8],
+    transform: Transform,
+}
+
+impl<'p> Place<'p> {
+    /// Takes the place of this many bytes of the file.
+    fn take(&mut self, stored_len: u64) -> &'p mut [u8] {
+        let len = in_memory(self.transform.memory_len(stored_len));
+        let (taken, rest) = mem::take(&mut self.rest).split_at_mut(len);
+        self.rest = rest;
+        taken
+    }
+
+    /// Fills the place of these bytes of the file.
+    fn put(&mut self, stored: &[u8]) {
+        self.transform.apply(stored, self.take(stored.len() as u64));
+    }
+}
+
+/// Reads all of a range: straight to its place if that takes the bytes as they are, or else by way of
+/// the worker's memory, piece by piece.
+fn fill_range(
+    reader: &ShardReader,
+    way: Way,
+    range: Range<u64>,
+    place: &mut Place<'_>,
+    scratch: &mut Scratch<'_>,
+) -> tensorfile::Result<()> {
+    let Range { start, end } = range;
+    if place.transform.is_copy() {
+        return reader.read_one_way(way, place.take(end - start), start, scratch);
+    }
+    let mut at = start;
+    while at < end {
+        let piece = at..piece_end(at, longest_piece(way), place.transform.unit_len()).min(end);
+        at = piece.end;
+        place.put(reader.read_block(way, &piece, scratch)?);
+    }
+    Ok(())
+}
+
+/// Reads rows and what lies between their runs into the worker's memory, some at a time, and takes
+/// the runs from there.
+fn fill_from_block(
+    reader: &ShardReader,
+    rows: &Rows,
+    place: &mut Place<'_>,
+    scratch: &mut Scratch<'_>,
+) -> tensorfile::Result<()> {
+    let Range { start, end } = rows.span();
+    let way = reader.way_of(&(start..end));
+    let mut pieces = rows.pieces(longest_piece(way) / rows.stride.max(1)).peekable();
+    while let Some(piece) = pieces.next() {
+        // With what lies between this row and the next, so that all is read that was planned.
+        let range = piece.start..pieces.peek().map_or(end, |next| next.start);
+        let block = reader.read_block(way, &range, scratch)?;
+        // Of its own, so that it need not be in memory: rows may be short.
+        let mut place = Place { rest: place.take(piece.byte_len()), transform: place.transform };
+        piece.take_from(block, |run| place.put(run));
+        reader.counters.add_gathered(range.end - range.start);
+    }
+    Ok(())
+}
+
+/// Most bytes that come by way of the worker's memory at a time: as many as a disk takes well, or as
+/// stay in a processor's own cache while they are copied.
+fn longest_piece(way: Way) -> u64 {
+    match way {
+        Way::Direct => MAX_BLOCK_BYTES,
+        Way::Buffered => MAX_PIECE_BYTES,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tensorfile::Read;
+    use tracing::Span;
+
+    use super::super::Io;
+    use super::super::direct::tests::sample;
+    use super::super::reader::ShardReader;
+    use super::super::scratch::Scratch;
+    use super::{Transform, fill};
+
+    #[test]
+    fn without_memory_to_bounce_a_direct_read_goes_through_the_cache() {
+        let Some((_folder, file, bytes)) = sample("without_memory_to_bounce") else { return };
+        let reader = ShardReader::new(file, Io::Direct, Span::none());
+        let mut scratch = Scratch::new(&|| ());
+        scratch.refuse_bounce();
+        let mut memory = vec![0; 100_000];
+        let read = Read::Whole(5..100_005);
+        fill(&reader, &read, Transform::Copy, &mut memory, &mut scratch).unwrap();
+        assert!(memory == bytes[5..100_005]);
+        assert_eq!((reader.counters.direct(), reader.counters.buffered()), (0, 100_000));
+    }
+}
