@@ -224,3 +224,104 @@ fn len(range: &Range<u64>) -> u64 {
 pub(crate) fn in_memory(position: u64) -> usize {
     usize::try_from(position).unwrap_or(usize::MAX)
 }
+
+#[cfg(test)]
+#[expect(clippy::arithmetic_side_effects, clippy::indexing_slicing, reason = "of small numbers")]
+#[expect(clippy::single_range_in_vec_init, reason = "lists of one run are meant")]
+mod tests {
+    use std::ops::Range;
+
+    use proptest::prelude::*;
+
+    use super::{MAX_GAP, Read, Rows, in_memory};
+    use crate::{Dtype, Selection};
+
+    /// The reads of a selection of an 8-bit tensor of this shape.
+    fn reads(shape: &[usize], selection: &Selection, longest: u64) -> Vec<Read> {
+        selection.lower_shape(Dtype::U8, shape).unwrap().reads(longest).collect()
+    }
+
+    fn rows(start: u64, stride: u64, count: u64, runs: &[Range<u64>]) -> Rows {
+        Rows { start, stride, count, runs: runs.into() }
+    }
+
+    #[test]
+    fn what_lies_between_decides_how_rows_are_read() {
+        let gap = in_memory(MAX_GAP);
+        let column = |end| Selection::all().with_range(1, 5..end);
+        // Few bytes between, then too many of them, then one more than too many in a row of one.
+        let block = Read::Block(rows(5, MAX_GAP + 1, 3, &[0..1]));
+        assert_eq!(reads(&[3, gap + 1], &column(6), 1 << 20), [block]);
+        let runs = Read::Runs(rows(5, MAX_GAP + 2, 3, &[0..1]));
+        assert_eq!(reads(&[3, gap + 2], &column(6), 1 << 20), [runs]);
+        assert_eq!(reads(&[1, gap + 2], &column(6), 1 << 20), [Read::Whole(5..6)]);
+        assert_eq!(reads(&[3, 10], &Selection::all(), 8), [Read::Whole(0..30)]);
+        assert_eq!(reads(&[3, 10], &column(5), 8), []);
+    }
+
+    #[test]
+    fn reads_are_no_longer_than_they_may_be_where_they_are_not_of_one_run() {
+        let column = Selection::all().with_range(1, 2..4);
+        let block = |start, count| Read::Block(rows(start, 10, count, &[0..2]));
+        assert_eq!(reads(&[5, 10], &column, 20), [block(2, 2), block(22, 2), Read::Whole(42..44)]);
+        // Not even two rows fit.
+        let single = [2..4, 12..14, 22..24].map(Read::Whole);
+        assert_eq!(reads(&[3, 10], &column, 19), single);
+        // Of runs that are read one by one only what is wanted counts.
+        let far = Selection::all().with_range(1, 0..3);
+        let runs = |start, count| Read::Runs(rows(start, 20_000, count, &[0..3]));
+        assert_eq!(reads(&[4, 20_000], &far, 7), [runs(0, 2), runs(40_000, 2)]);
+    }
+
+    #[test]
+    fn a_read_says_what_it_reads_and_what_is_wanted_of_it() {
+        let cut = rows(100, 10, 3, &[4..6, 0..1]);
+        let lens = |read: &Read| (read.byte_len(), read.wanted_len(), read.span());
+        assert_eq!(lens(&Read::Whole(3..7)), (4, 4, 3..7));
+        assert_eq!(lens(&Read::Block(cut.clone())), (26, 9, 100..126));
+        assert_eq!(lens(&Read::Runs(cut.clone()).shifted(50)), (9, 9, 150..176));
+        let runs: Vec<_> = cut.iter().collect();
+        assert_eq!(runs, [104..106, 100..101, 114..116, 110..111, 124..126, 120..121]);
+        let pieces: Vec<_> = cut.pieces(2).map(|piece| (piece.start, piece.count)).collect();
+        assert_eq!(pieces, [(100, 2), (120, 1)]);
+        let json = serde_json::to_value(Read::Block(rows(1, 2, 3, &[0..1]))).unwrap();
+        assert_eq!(json["block"]["runs"], serde_json::json!([{"start": 0, "end": 1}]));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn what_is_wanted_of_the_reads_is_the_selection(
+            shape in proptest::collection::vec(1..6_usize, 0..4),
+            cuts in proptest::collection::vec(proptest::collection::vec((0..6_usize, 0..6_usize), 0..3), 4),
+            longest in 1..40_u64,
+        ) {
+            let mut selection = Selection::all();
+            for (dim, (extent, cuts)) in shape.iter().zip(&cuts).enumerate() {
+                if !cuts.is_empty() {
+                    let ranges = cuts.iter().map(|&(a, b)| a.min(b).min(*extent)..a.max(b).min(*extent));
+                    selection = selection.with_ranges(dim, ranges.collect());
+                }
+            }
+            let tensor: Vec<u8> = (0..=u8::MAX).take(shape.iter().product()).collect();
+            let runs = selection.lower_shape(Dtype::U8, &shape).unwrap();
+            let expected: Vec<u8> = runs.iter().flat_map(|run| tensor[run].to_vec()).collect();
+            let mut found = Vec::new();
+            let bytes = |range: Range<u64>| &tensor[in_memory(range.start)..in_memory(range.end)];
+            for read in runs.reads(longest) {
+                prop_assert!(read.wanted_len() > 0);
+                match read {
+                    Read::Whole(range) => found.extend_from_slice(bytes(range)),
+                    Read::Runs(rows) => rows.iter().for_each(|run| found.extend_from_slice(bytes(run))),
+                    Read::Block(rows) => {
+                        let span = rows.span();
+                        prop_assert!(span.end - span.start <= longest);
+                        rows.take_from(bytes(span), |run| found.extend_from_slice(run));
+                    }
+                }
+            }
+            prop_assert_eq!(found, expected);
+        }
+    }
+}
