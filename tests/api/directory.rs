@@ -4,10 +4,11 @@ use std::fs;
 use std::path::Path;
 
 use modeldir::{
-    AliasRule, Error, Fault, IndexPolicy, MissingShards, ModelDir, OpenOptions, Unindexed,
+    AliasRule, Error, ErrorKind, Fault, IndexPolicy, MissingShards, ModelDir, OpenOptions,
+    Unindexed,
 };
 use modeldir_fixtures::{ShardedModel, Tensor as Made, file, shard_name};
-use tensorfile::{ErrorKind, HeaderOptions, TrailingBytes};
+use tensorfile::{ErrorKind as FileErrorKind, HeaderOptions, TrailingBytes};
 
 use crate::loading::{threads, written};
 
@@ -31,7 +32,7 @@ fn every_fault_of_a_directory_is_in_one_error() {
     let folder = written(&files);
     fs::write(folder.path().join(format!("{}.incomplete", shard_name(2, 6))), [0; 9]).unwrap();
     let error = ModelDir::open(folder.path()).unwrap_err();
-    let Error::Incomplete { faults, .. } = &error else { panic!("{error}") };
+    let ErrorKind::Incomplete { faults, .. } = error.kind() else { panic!("{error}") };
     let is = |wanted: &str, found: fn(&Fault) -> bool| {
         assert_eq!(faults.iter().filter(|fault| found(fault)).count(), 1, "{wanted}: {error}");
     };
@@ -41,15 +42,15 @@ fn every_fault_of_a_directory_is_in_one_error() {
     );
     is("pointer", |fault| {
         matches!(fault, Fault::UnusableShard { error, tensors, .. }
-            if matches!(error.kind(), ErrorKind::LfsPointer { .. }) && tensors.len() == 1)
+            if matches!(error.kind(), FileErrorKind::LfsPointer { .. }) && tensors.len() == 1)
     });
     is("short", |fault| {
         matches!(fault, Fault::UnusableShard { error, .. }
-            if matches!(error.kind(), ErrorKind::Truncated { .. }))
+            if matches!(error.kind(), FileErrorKind::Truncated { .. }))
     });
     is("zip", |fault| {
         matches!(fault, Fault::UnusableShard { error, .. }
-            if matches!(error.kind(), ErrorKind::NotSafetensors { .. }))
+            if matches!(error.kind(), FileErrorKind::NotSafetensors { .. }))
     });
     is("absent", |fault| matches!(fault, Fault::NotInShard { tensor, .. } if &**tensor == "gone"));
     assert_eq!(faults.len(), 5, "{error}");
@@ -114,7 +115,7 @@ fn tensors_that_the_index_does_not_name_are_for_the_caller_to_judge() {
     assert!(open(Unindexed::Include).unwrap().names().eq(["extra", "t1", "t2"]));
     assert!(open(Unindexed::Ignore).unwrap().names().eq(["t1", "t2"]));
     let error = open(Unindexed::Error).unwrap_err();
-    let Error::Incomplete { faults, .. } = &error else { panic!("{error}") };
+    let ErrorKind::Incomplete { faults, .. } = error.kind() else { panic!("{error}") };
     assert!(matches!(&faults[..], [Fault::Unindexed { tensor, .. }] if &**tensor == "extra"));
 }
 
@@ -133,10 +134,11 @@ fn missing_shards_are_skipped_for_those_who_ask() {
 #[test]
 fn only_missing_shards_are_skipped_and_not_all_of_them() {
     let options = OpenOptions { missing_shards: MissingShards::Skip, ..OpenOptions::default() };
-    let faults = |folder: &Path| match ModelDir::open_with(folder, &options) {
-        Err(Error::Incomplete { faults, .. }) => faults,
-        other => panic!("{other:?}"),
-    };
+    let faults =
+        |folder: &Path| match ModelDir::open_with(folder, &options).map_err(Error::into_kind) {
+            Err(ErrorKind::Incomplete { faults, .. }) => faults,
+            other => panic!("{other:?}"),
+        };
     let damaged = written(&one_each(3).missing(2).truncated(3, 1));
     let found = faults(damaged.path());
     assert!(matches!(&found[..], [Fault::UnusableShard { .. }]), "{found:?}");
@@ -234,7 +236,7 @@ fn declared_aliases_serve_names_without_prefix() {
     let store = ModelDir::open_with(folder.path(), &options).unwrap().load().unwrap();
     assert_eq!(store.get("model.t1").unwrap().bytes(), tensor("t1").data);
     let error = store.get("model.t2").unwrap_err();
-    assert!(matches!(error, Error::TensorNotFound { .. }));
+    assert!(matches!(error.kind(), ErrorKind::TensorNotFound { .. }));
 }
 
 #[test]
@@ -253,6 +255,8 @@ fn a_shard_path_that_leaves_the_folder_is_refused_before_anything_is_opened() {
     {
         let folder = written(&one_each(2).missing(2).map("t2", value));
         let error = ModelDir::open(folder.path()).unwrap_err();
-        assert!(matches!(&error, Error::ShardPath { tensor, .. } if &**tensor == "t2"), "{error}");
+        assert!(matches!(error.kind(), ErrorKind::ShardPath { .. }), "{error}");
+        assert_eq!(error.tensor(), Some("t2"));
+        assert_eq!(error.path(), Some(&*folder.path().join("model.safetensors.index.json")));
     }
 }

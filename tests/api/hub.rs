@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use modeldir::{Error, ModelDir, hub};
+use modeldir::{ErrorKind, ModelDir, hub};
 use modeldir_fixtures::{Entry, ShardedModel, Tensor as Made, Tree, sha256_hex, shard_name};
 use tempfile::TempDir;
 
@@ -75,14 +75,14 @@ fn a_revision_that_is_not_there_is_refused_and_those_there_are_named() {
     let cache = cache();
     for revision in ["dev", "release", "release/v2", "pruned", &COMMITS[0][..8]] {
         let error = hub::snapshot_in(&cache, "org/name", revision).unwrap_err();
-        let Error::NoSnapshot { snapshots, .. } = &error else { panic!("{error}") };
+        let ErrorKind::NoSnapshot { snapshots, .. } = error.kind() else { panic!("{error}") };
         assert!(snapshots.iter().eq(COMMITS.iter().map(Path::new)), "{error}");
         assert!(error.to_string().contains(revision), "{error}");
     }
     let error = hub::snapshot_in(&cache, "org/other", "main").unwrap_err();
-    assert!(matches!(error, Error::NoSnapshot { .. }), "{error}");
+    assert!(matches!(error.kind(), ErrorKind::NoSnapshot { .. }), "{error}");
     let error = hub::snapshot_in(&cache, "org/name", "../main").unwrap_err();
-    assert!(matches!(error, Error::HubName { .. }), "{error}");
+    assert!(matches!(error.kind(), ErrorKind::HubName { .. }), "{error}");
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn a_blob_that_was_pruned_is_a_missing_shard() {
     std::fs::remove_file(cache.path().join("models--org--name/blobs").join(&blob)).unwrap();
     let snapshot = hub::snapshot_in(&cache, "org/name", "main").unwrap();
     let error = ModelDir::open(snapshot).unwrap_err();
-    assert!(matches!(error, Error::Incomplete { .. }), "{error}");
+    assert!(matches!(error.kind(), ErrorKind::Incomplete { .. }), "{error}");
     for said in [&shard_name(2, 2), &blob] {
         assert!(error.to_string().contains(said), "{error}");
     }
@@ -104,7 +104,7 @@ fn the_environment_says_where_the_cache_is() {
     if is_alone() {
         assert_loads(&hub::snapshot("org/name", "main").unwrap(), "new");
         let error = hub::snapshot("org/name", "dev").unwrap_err();
-        assert!(matches!(error, Error::NoSnapshot { .. }), "{error}");
+        assert!(matches!(error.kind(), ErrorKind::NoSnapshot { .. }), "{error}");
         return;
     }
     let cache = cache();

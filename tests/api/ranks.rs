@@ -66,7 +66,7 @@ fn built_in(dir: &ModelDir, _: &RankDump) -> Partition {
 
 /// The rules that transformers followed, none of which is idle.
 fn from_plan(_: &ModelDir, dump: &RankDump) -> Partition {
-    let partition = Partition::from_hf("plan.json", dump.plan.as_bytes(), &[]).unwrap();
+    let partition = Partition::from_hf(dump.plan.as_bytes(), &[]).unwrap();
     assert!(!partition.rules.is_empty());
     partition
 }
@@ -145,7 +145,7 @@ fn qwen3_moe_by_the_rules_of_its_family_and_by_the_plan() {
             ("**.mlp.experts.{e}.(gate|up)_proj.*", gate_up.as_str()),
             ("**.mlp.experts.{e}.down_proj.*", down.as_str()),
         ];
-        Partition::from_hf("plan.json", dump.plan.as_bytes(), &renames).unwrap()
+        Partition::from_hf(dump.plan.as_bytes(), &renames).unwrap()
     };
     assert_eq!(each_rank("qwen3-moe", &[2], built_in, experts_stack_to_the_same), 30 * 2);
     assert_eq!(each_rank("qwen3-moe", &[2], renamed, experts_stack_to_the_same), 30 * 2);

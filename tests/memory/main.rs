@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use modeldir::{Error, ModelDir, OpenOptions, StreamOptions};
+use modeldir::{Error, ErrorKind, ModelDir, OpenOptions, StreamOptions};
 use modeldir_fixtures::{Excess, ShardedModel, Tensor as Made, file};
 use peak_alloc::PeakAlloc;
 use tensorfile::HeaderOptions;
@@ -77,8 +77,12 @@ fn hostile_directories_take_memory_in_proportion_to_their_length() {
             };
             let shards = match &opened {
                 Ok(model) => model.shards().len(),
-                Err(Error::Incomplete { faults, .. }) if excess == Excess::Shards => faults.len(),
-                Err(_) => 2,
+                Err(error) => match error.kind() {
+                    ErrorKind::Incomplete { faults, .. } if excess == Excess::Shards => {
+                        faults.len()
+                    }
+                    _ => 2,
+                },
             };
             let factor = peak as f64 / len as f64;
             println!("{factor:6.2} {excess:?}, {shards} shards, {} bytes said", said.len());

@@ -11,7 +11,7 @@ use super::crew::{Crew, Work, Worker};
 use super::files::{OpenShard, OpenShards, Opener};
 use super::queue::Queue;
 use super::sync::{AtomicUsize, Ordering, assert_caught, count};
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 
 /// A load: the shards of its jobs, and what happens in it.
 #[derive(Clone, Copy, Debug)]
@@ -95,7 +95,7 @@ impl Opener for Disk {
 
 /// An error that says which job failed.
 fn failed(number: usize) -> Error {
-    Error::Threads { path: "m".into(), threads: number, message: "failed".into() }
+    ErrorKind::Threads { threads: number, message: "failed".into() }.at("m")
 }
 
 /// What the workers share.
@@ -187,10 +187,11 @@ fn run(load: Load) -> End {
     let canceller = canceller.then(|| shuttle::thread::spawn(move || flag.cancel()));
     crew.run(&queue, &jobs).unwrap();
     canceller.map_or(Ok(()), shuttle::thread::JoinHandle::join).unwrap();
-    let end = match catch_unwind(AssertUnwindSafe(|| queue.into_result())) {
+    let into_result = || queue.into_result().map_err(Error::into_kind);
+    let end = match catch_unwind(AssertUnwindSafe(into_result)) {
         Ok(Ok(())) => End::Done,
-        Ok(Err(Error::Cancelled { .. })) => End::Cancelled,
-        Ok(Err(Error::Threads { threads, .. })) => End::Failed(threads),
+        Ok(Err(ErrorKind::Cancelled)) => End::Cancelled,
+        Ok(Err(ErrorKind::Threads { threads, .. })) => End::Failed(threads),
         Ok(Err(error)) => panic!("{error}"),
         Err(panic) => End::Panicked(*panic.downcast::<usize>().unwrap()),
     };

@@ -27,4 +27,4 @@ mod streams;
 mod sync;
 
 // As the files know them.
-use modeldir::{Error, Result};
+use modeldir::{Error, ErrorKind, Result};

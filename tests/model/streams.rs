@@ -9,7 +9,7 @@ use super::asked::Asked;
 use super::budget::Budget;
 use super::relay::relay;
 use super::sync::{self, AtomicBool, AtomicUsize, Ordering, assert_caught, count, sync_channel};
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 
 /// A stream of windows of one byte.
 #[derive(Clone, Copy, Debug)]
@@ -47,9 +47,7 @@ const STREAM: Stream = Stream {
 /// What an end at this window looks like.
 fn end(number: usize, how: How) -> Result<()> {
     match how {
-        How::Error => {
-            Err(Error::Threads { path: "m".into(), threads: number, message: "ended".into() })
-        }
+        How::Error => Err(ErrorKind::Threads { threads: number, message: "ended".into() }.at("m")),
         How::Panic => resume_unwind(Box::new(number)),
     }
 }
@@ -98,9 +96,9 @@ fn run(stream: Stream) -> (usize, Option<(usize, How)>) {
             },
         )
     }));
-    let ended = match done {
+    let ended = match done.map(|done| done.map_err(Error::into_kind)) {
         Ok(Ok(())) => None,
-        Ok(Err(Error::Threads { threads, .. })) => Some((threads, How::Error)),
+        Ok(Err(ErrorKind::Threads { threads, .. })) => Some((threads, How::Error)),
         Ok(Err(error)) => panic!("{error}"),
         Err(panic) => Some((*panic.downcast::<usize>().unwrap(), How::Panic)),
     };

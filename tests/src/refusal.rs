@@ -1,17 +1,18 @@
 //! What an error of the product says, and whether it says what it should.
 
+use std::fmt::Debug;
 use std::path::Path;
 
-use modeldir::Fault;
-use tensorfile::ErrorKind;
+use modeldir::{ErrorKind, Fault};
+use tensorfile::ErrorKind as FileErrorKind;
 
 /// An error of the product, as text and as variants.
 #[derive(Clone, Debug)]
 pub(crate) struct Refusal {
     /// The message and its sources.
     pub(crate) text: String,
-    /// The variants, outer ones first: an error may hold others. What is within a kind has the name
-    /// of the kind before its own, as in `SelectionRange` and `LimitTensors`.
+    /// The variants of its kind, outer ones first: an error may hold others. What is within a kind of
+    /// a file has the name of the kind before its own, as in `SelectionRange` and `LimitTensors`.
     pub(crate) variants: Vec<String>,
 }
 
@@ -41,15 +42,23 @@ impl From<tensorfile::Error> for Refusal {
 
 impl From<modeldir::Error> for Refusal {
     fn from(error: modeldir::Error) -> Self {
-        let mut refusal = Self::new(&error, leading_name(&format!("{error:?}")));
-        match &error {
-            modeldir::Error::File(inner) => refusal.variants.extend(Self::from(inner).variants),
-            modeldir::Error::Incomplete { faults, .. } => {
+        let mut refusal = Self::new(&error, leading_name(error.kind()));
+        match error.kind() {
+            ErrorKind::File(kind) => refusal.variants.push(file_variant(kind)),
+            ErrorKind::Json(inner) => refusal.variants.push(leading_name(inner)),
+            ErrorKind::Launch(inner) => refusal.variants.push(leading_name(inner)),
+            ErrorKind::Limit(limit) => {
+                refusal.variants.push(leading_name(&limit.what));
+            }
+            ErrorKind::Partition(inner) => {
+                refusal.variants.push(leading_name(inner));
+            }
+            ErrorKind::Incomplete { faults, .. } => {
                 for fault in faults {
-                    refusal.variants.push(leading_name(&format!("{fault:?}")));
+                    refusal.variants.push(leading_name(fault));
                     match fault {
                         Fault::MissingShard { cause, .. } => {
-                            refusal.variants.push(leading_name(&format!("{cause:?}")));
+                            refusal.variants.push(leading_name(cause));
                         }
                         Fault::UnusableShard { error, .. } => {
                             refusal.variants.extend(Self::from(error).variants);
@@ -65,18 +74,18 @@ impl From<modeldir::Error> for Refusal {
 }
 
 /// The name of what was wrong with a file.
-fn file_variant(kind: &ErrorKind) -> String {
+fn file_variant(kind: &FileErrorKind) -> String {
     let within = match kind {
-        ErrorKind::Limit(limit) => format!("{:?}", limit.what),
-        ErrorKind::Selection(fault) => format!("{fault:?}"),
+        FileErrorKind::Limit(limit) => format!("{:?}", limit.what),
+        FileErrorKind::Selection(fault) => format!("{fault:?}"),
         _ => String::new(),
     };
     leading_name(&format!("{kind:?}")) + &leading_name(&within)
 }
 
 /// The name with which the `Debug` form of an enum value starts.
-fn leading_name(debug: &str) -> String {
-    debug.chars().take_while(|c| c.is_alphanumeric()).collect()
+fn leading_name(value: &impl Debug) -> String {
+    format!("{value:?}").chars().take_while(|c| c.is_alphanumeric()).collect()
 }
 
 /// What an error must say.

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::{Parser, ValueEnum};
+use modeldir::launch::LaunchError;
 use modeldir::{Error, Io, LoadOptions, LoadPlan, ModelDir, StreamOptions, Tensor};
 use modeldir::{LoadStats, MapOptions};
 use modeldir_benches::{
@@ -149,7 +150,7 @@ fn plan(args: &Args) -> modeldir::Result<LoadPlan> {
         (Some(rank), Some(world)) if rank < world.get() => rank_plan(&plan, rank, world.get()),
         (Some(rank), Some(world)) => {
             let text = format!("{rank}/{world}").into();
-            Err(Error::RankText { text })
+            Err(LaunchError::NotARank { text }.into())
         }
         _ => Ok(plan),
     }

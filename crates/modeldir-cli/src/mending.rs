@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use modeldir::{Error, Fault, ModelDir};
-use tensorfile::ErrorKind;
+use modeldir::{Error, ErrorKind, Fault, JsonError, ModelDir};
+use tensorfile::ErrorKind as FileErrorKind;
 
 /// Returns what is wrong with the files beside the weights, which load without them. A file that is
 /// not there is no fault.
@@ -23,7 +23,7 @@ pub(crate) fn broken_beside(model: &ModelDir) -> Vec<Error> {
     faults.extend(model.generation_config().err());
     faults.extend(model.quantization().err());
     faults.extend(files.chat_templates().err());
-    faults.retain(|error| !matches!(error, Error::NoFile { .. }));
+    faults.retain(|error| !matches!(error.kind(), ErrorKind::NoFile { .. }));
     faults
 }
 
@@ -35,34 +35,32 @@ pub(crate) fn wanting(errors: &[Error]) -> BTreeSet<&Path> {
 
 /// The files that one error names.
 fn files(error: &Error) -> Vec<&Path> {
-    match error {
-        Error::Incomplete { faults, .. } => faults.iter().filter_map(shard).collect(),
-        Error::MissingNumbered { missing, .. } | Error::StaleIndex { missing, .. } => {
+    match error.kind() {
+        ErrorKind::Incomplete { faults, .. } => faults.iter().filter_map(shard).collect(),
+        ErrorKind::MissingNumbered { missing, .. } | ErrorKind::StaleIndex { missing, .. } => {
             missing.iter().map(AsRef::as_ref).collect()
         }
-        Error::File(error) if is_mended_by_download(error.kind()) => {
-            error.path().into_iter().collect()
-        }
-        Error::Json { .. }
-        | Error::NotATemplate { .. }
-        | Error::NotJson { .. }
-        | Error::NotUtf8 { .. } => error.path().into_iter().collect(),
+        ErrorKind::File(kind) if is_mended_by_download(kind) => error.path().into_iter().collect(),
+        ErrorKind::Json(
+            JsonError::Syntax { .. } | JsonError::NotJson { .. } | JsonError::NotUtf8 { .. },
+        )
+        | ErrorKind::NotATemplate { .. } => error.path().into_iter().collect(),
         _ => Vec::new(),
     }
 }
 
-fn is_mended_by_download(kind: &ErrorKind) -> bool {
+fn is_mended_by_download(kind: &FileErrorKind) -> bool {
     matches!(
         kind,
-        ErrorKind::DanglingLink { .. }
-            | ErrorKind::Empty
-            | ErrorKind::HeaderPastEnd { .. }
-            | ErrorKind::Io { .. }
-            | ErrorKind::LfsPointer { .. }
-            | ErrorKind::NotSafetensors { .. }
-            | ErrorKind::ReadPastEnd { .. }
-            | ErrorKind::TooShort { .. }
-            | ErrorKind::Truncated { .. }
+        FileErrorKind::DanglingLink { .. }
+            | FileErrorKind::Empty
+            | FileErrorKind::HeaderPastEnd { .. }
+            | FileErrorKind::Io { .. }
+            | FileErrorKind::LfsPointer { .. }
+            | FileErrorKind::NotSafetensors { .. }
+            | FileErrorKind::ReadPastEnd { .. }
+            | FileErrorKind::TooShort { .. }
+            | FileErrorKind::Truncated { .. }
     )
 }
 

@@ -1,6 +1,6 @@
 //! What a model holds, for machines.
 
-use modeldir::{Error, IndexedTensor, ModelConfig, ModelDir, Shard};
+use modeldir::{ErrorKind, IndexedTensor, ModelConfig, ModelDir, Shard};
 use serde_json::{Map, Value, json};
 use tensorfile::Metadata;
 
@@ -25,7 +25,7 @@ pub(crate) fn model_json(model: &ModelDir) -> Value {
     let (config, quantization) = (model.config(), model.quantization());
     let errors = [config.as_ref().err(), quantization.as_ref().err()].into_iter().flatten();
     let mut errors: Vec<String> = errors
-        .filter(|error| !matches!(error, Error::NoFile { .. }))
+        .filter(|error| !matches!(error.kind(), ErrorKind::NoFile { .. }))
         .map(ToString::to_string)
         .collect();
     errors.dedup();

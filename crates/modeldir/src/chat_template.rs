@@ -6,10 +6,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use tensorfile::{ErrorKind, Lookalike};
+use tensorfile::Lookalike;
 
-use crate::json::Limit;
-use crate::{Error, FileRole, Result, TokenizerFiles, json};
+use crate::json::MaxBytes;
+use crate::{Error, ErrorKind, FileRole, JsonError, Result, TokenizerFiles, json};
 
 /// The name of the template that is used when a request names none.
 const DEFAULT: &str = "default";
@@ -30,9 +30,9 @@ pub struct ChatTemplate {
 pub(crate) fn read(
     directory: &Path,
     files: &TokenizerFiles,
-    limit: Limit,
+    max: MaxBytes,
 ) -> Result<Vec<ChatTemplate>> {
-    let templates = from_own_files(directory, files, limit)?;
+    let templates = from_own_files(directory, files, max)?;
     if !templates.is_empty() {
         return Ok(templates);
     }
@@ -50,7 +50,7 @@ pub(crate) fn read(
 fn from_own_files(
     directory: &Path,
     files: &TokenizerFiles,
-    limit: Limit,
+    max: MaxBytes,
 ) -> Result<Vec<ChatTemplate>> {
     let main = files.path(FileRole::ChatTemplate);
     let others = jinja_files(&directory.join("additional_chat_templates"))?;
@@ -59,18 +59,16 @@ fn from_own_files(
     let other = main.is_none().then(|| others.first()).flatten();
     let rival = main.or_else(|| files.path(FileRole::ChatTemplateJson));
     if let (Some(rival), Some(other)) = (rival, main_again.or(other)) {
-        return Err(Error::Ambiguous {
-            path: directory.to_owned(),
-            reason: "two chat templates, and nothing says which is meant",
-            candidates: vec![rival.to_owned(), other.clone()],
-        });
+        let reason = "two chat templates, and nothing says which is meant";
+        let candidates = vec![rival.to_owned(), other.clone()];
+        return Err(ErrorKind::Ambiguous { reason, candidates }.at(directory));
     }
     let main = main.map(|path| (DEFAULT.to_owned(), path.to_owned()));
     let named = main.into_iter().chain(others.into_iter().map(|path| (stem(&path), path)));
     let mut templates = BTreeMap::new();
     for (name, path) in named {
-        let text = json::read(&path, limit)?;
-        check(&path, &text)?;
+        let text = json::read(&path, max)?;
+        check(&text).map_err(|kind| kind.at(&path))?;
         templates.insert(name, (text, path));
     }
     Ok(default_first(templates))
@@ -91,12 +89,12 @@ fn from_json(path: &Path, value: Option<&Value>) -> Result<Vec<ChatTemplate>> {
         Some(_) => None,
     };
     let Some(named) = named else {
-        return Err(Error::FieldType {
-            path: path.to_owned(),
+        let wrong = JsonError::FieldType {
             field: "chat_template",
             expected: "a template or a list of objects with name and template",
             found: value.map(json::kind).unwrap_or_default().into(),
-        });
+        };
+        return Err(ErrorKind::Json(wrong).at(path));
     };
     let owned = |(name, text): (&str, &str)| (name.to_owned(), (text.to_owned(), path.to_owned()));
     Ok(default_first(named.into_iter().map(owned).collect()))
@@ -104,7 +102,8 @@ fn from_json(path: &Path, value: Option<&Value>) -> Result<Vec<ChatTemplate>> {
 
 /// The files of a folder that end in `.jinja`, in the order of their names; none without the folder.
 fn jinja_files(folder: &Path) -> Result<Vec<PathBuf>> {
-    let error = |source| ErrorKind::io("list the folder", source).at(folder);
+    let error =
+        |source| Error::from(tensorfile::ErrorKind::io("list the folder", source)).at(folder);
     let entries = match fs::read_dir(folder) {
         Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             return Ok(Vec::new());
@@ -125,12 +124,12 @@ fn jinja_files(folder: &Path) -> Result<Vec<PathBuf>> {
 
 /// Refuses a text without any tag of the language, such as the pages that servers send in place of a
 /// file. A template may start as a page does, so that its start alone tells nothing.
-fn check(path: &Path, text: &str) -> Result<()> {
+fn check(text: &str) -> Result<(), ErrorKind> {
     if ["{{", "{%"].iter().any(|tag| text.contains(tag)) {
         return Ok(());
     }
     let (looks_like, start) = (Lookalike::of(text.as_bytes()), json::start_of(text));
-    Err(Error::NotATemplate { path: path.to_owned(), looks_like, start })
+    Err(ErrorKind::NotATemplate { looks_like, start })
 }
 
 /// The templates as a list, that named `default` first.
@@ -145,7 +144,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use crate::{Error, Result, TokenizerFiles};
+    use crate::{ErrorKind, Result, TokenizerFiles};
 
     /// Name and text of a file.
     type File<'a> = (&'a str, &'a str);
@@ -197,7 +196,8 @@ mod tests {
     fn two_without_an_order_are_refused() {
         let again = ("additional_chat_templates/default.jinja", "D");
         for files in [&[TOOLS, LEGACY], &[JINJA, again]] {
-            assert!(matches!(templates(files), Err(Error::Ambiguous { .. })), "{files:?}");
+            let error = templates(files).unwrap_err();
+            assert!(matches!(error.kind(), ErrorKind::Ambiguous { .. }), "{files:?}: {error}");
         }
     }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::accessors::accessors;
 use crate::json;
 use crate::versions::newest_first;
-use crate::{Error, Result};
+use crate::{ErrorKind, Result};
 
 /// What `config.json` says, with the raw JSON kept.
 ///
@@ -70,20 +70,21 @@ impl ModelConfig {
     ///
     /// # Errors
     ///
-    /// [`Error::Json`] and its neighbours where the bytes are not a JSON object.
+    /// [`ErrorKind::Json`] and its neighbours where the bytes are not a JSON object.
     pub fn from_json(path: impl AsRef<Path>, bytes: &[u8]) -> Result<Self> {
         let path = path.as_ref();
-        Self::parse(path, json::text(path, bytes)?)
+        json::text(bytes).and_then(|text| Self::parse(path, text)).map_err(|error| error.at(path))
     }
 
     /// Reads and parses a file of at most 64 MiB.
     ///
     /// # Errors
     ///
-    /// As [`from_json`](Self::from_json), and [`Error::File`] where the file cannot be read.
+    /// As [`from_json`](Self::from_json), and [`ErrorKind::File`] where the file cannot be read.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        Self::parse(path, &json::read(path, json::Limit::FIXED)?)
+        let text = json::read(path, json::MaxBytes::FIXED)?;
+        Self::parse(path, &text).map_err(|error| error.at(path))
     }
 
     /// Reads the configuration of a directory: `config.json`, or a version of it that
@@ -91,8 +92,9 @@ impl ModelConfig {
     pub(crate) fn in_directory(directory: &Path, max_bytes: u64) -> Result<Self> {
         let read = |name: &str| {
             let path = directory.join(name);
-            let text = json::read_if_there(&path, json::Limit::of_json(max_bytes))?;
-            text.map(|text| Self::parse(&path, &text)).transpose()
+            let text = json::read_if_there(&path, json::MaxBytes::of_json(max_bytes))?;
+            let config = text.map(|text| Self::parse(&path, &text)).transpose();
+            config.map_err(|error| error.at(&path))
         };
         if let Some(config) = read("config.json")? {
             for name in newest_first(config.raw.get("configuration_files"), "config") {
@@ -102,12 +104,13 @@ impl ModelConfig {
             }
             return Ok(config);
         }
-        let no_file = || Error::NoFile { path: directory.to_owned(), what: "config.json" };
+        let no_file = || ErrorKind::NoFile { what: "config.json" }.at(directory);
         read("params.json")?.ok_or_else(no_file)
     }
 
+    /// Parses a text; notes name `path`, and errors do not.
     fn parse(path: &Path, text: &str) -> Result<Self> {
-        let (object, notes) = json::parse_object(path, text)?;
+        let (object, notes) = json::parse_object(text)?;
         Ok(read::config(path, object, notes))
     }
 
@@ -241,7 +244,7 @@ mod tests {
     use std::fs;
 
     use super::ModelConfig;
-    use crate::Error;
+    use crate::{ErrorKind, JsonError};
 
     const MAX: u64 = 1 << 20;
 
@@ -275,13 +278,15 @@ mod tests {
     fn a_directory_has_config_json_or_params_json_or_none() {
         let dir = tempfile::tempdir().unwrap();
         let read = || ModelConfig::in_directory(dir.path(), MAX);
+        let refused = || read().unwrap_err().into_kind();
         let put = |name, text| fs::write(dir.path().join(name), text).unwrap();
-        assert!(matches!(read(), Err(Error::NoFile { what: "config.json", .. })));
+        assert!(matches!(refused(), ErrorKind::NoFile { what: "config.json" }));
         put("params.json", r#"{"dim": 8}"#);
         assert_eq!(read().unwrap().hidden_size(), Some(8));
         assert_eq!(read().unwrap().path(), dir.path().join("params.json"));
         put("config.json", "{");
-        assert!(matches!(read(), Err(Error::Json { .. })));
+        assert!(matches!(refused(), ErrorKind::Json(JsonError::Syntax { .. })));
+        assert_eq!(read().unwrap_err().path(), Some(&*dir.path().join("config.json")));
         put("config.json", r#"{"hidden_size": 16}"#);
         assert_eq!(read().unwrap().hidden_size(), Some(16));
     }

@@ -19,7 +19,7 @@ use crate::report::{Report, TotalSize};
 use crate::resolve::{self, Resolved};
 use crate::store::TensorStore;
 use crate::tokenizer::TokenizerFiles;
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 
 /// A model directory: its tensors by name, and the files beside them.
 ///
@@ -61,8 +61,8 @@ impl ModelDir {
     ///
     /// # Errors
     ///
-    /// [`Error::Incomplete`] lists every missing, short or damaged shard and every tensor that is
-    /// not where the index has it. The other variants say why the weights could not be found.
+    /// [`ErrorKind::Incomplete`] lists every missing, short or damaged shard and every tensor that is
+    /// not where the index has it. The other kinds say why the weights could not be found.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         Self::open_with(path, &OpenOptions::default())
     }
@@ -143,7 +143,7 @@ impl ModelDir {
     ///
     /// # Errors
     ///
-    /// [`Error::TensorNotFound`] if there is none.
+    /// [`ErrorKind::TensorNotFound`] if there is none.
     pub fn info(&self, name: &str) -> Result<IndexedTensor<'_>> {
         self.index.resolve(name)
     }
@@ -164,7 +164,7 @@ impl ModelDir {
     ///
     /// # Errors
     ///
-    /// What was wrong with the file when the directory was opened; [`Error::NoFile`] if there is
+    /// What was wrong with the file when the directory was opened; [`ErrorKind::NoFile`] if there is
     /// none.
     pub fn config(&self) -> Result<&ModelConfig> {
         self.beside.config.as_ref().map_err(Error::clone)
@@ -225,7 +225,7 @@ impl ModelDir {
     ///
     /// # Errors
     ///
-    /// As [`read`](Self::read), and [`Error::File`] if the selection does not fit the tensor.
+    /// As [`read`](Self::read), and [`ErrorKind::File`] if the selection does not fit the tensor.
     pub fn read_selection(&self, name: &str, selection: &Selection) -> Result<Tensor> {
         let plan = self.plan_one(name)?.select(|_| Some(selection.clone()))?;
         plan.load(&LoadOptions::default())?.take(self.index.aliases.target(name))
@@ -259,8 +259,8 @@ impl ModelDir {
         let quantization = self.quantization()?;
         let shapes: Vec<_> =
             self.index.iter().map(|tensor| TensorShape::from(tensor.info())).collect();
-        let cut = partition.cut_sorted(topology, quantization, &shapes)?;
-        LoadPlan::for_rank(&self.index, cut)
+        let cut = partition.cut_sorted(topology, quantization, &shapes);
+        LoadPlan::for_rank(&self.index, cut.map_err(|error| error.at(self.path()))?)
     }
 
     /// Loads every tensor with default options; short for `plan().load(…)`.
@@ -286,7 +286,7 @@ fn quantization(
 ) -> Result<Option<Quantization>> {
     let config = match config {
         Ok(config) => Some(config),
-        Err(Error::NoFile { .. }) => None,
+        Err(error) if matches!(error.kind(), ErrorKind::NoFile { .. }) => None,
         Err(error) => return Err(error.clone()),
     };
     Quantization::in_directory(root, config, max_json_bytes)

@@ -45,27 +45,29 @@ impl GenerationConfig {
     ///
     /// # Errors
     ///
-    /// [`Error::Json`](crate::Error::Json) and its neighbours where the bytes are not a JSON object.
+    /// [`ErrorKind::Json`](crate::ErrorKind::Json) and its neighbours where the bytes are not a JSON object.
     pub fn from_json(path: impl AsRef<Path>, bytes: &[u8]) -> Result<Self> {
         let path = path.as_ref();
-        Self::parse(path, json::text(path, bytes)?)
+        json::text(bytes).and_then(|text| Self::parse(path, text)).map_err(|error| error.at(path))
     }
 
     /// Reads and parses a file of at most 64 MiB.
     ///
     /// # Errors
     ///
-    /// As [`from_json`](Self::from_json), and [`Error::File`](crate::Error::File) where the file cannot be read.
+    /// As [`from_json`](Self::from_json), and [`ErrorKind::File`](crate::ErrorKind::File) where the file cannot be read.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        Self::parse(path, &json::read(path, json::Limit::FIXED)?)
+        let text = json::read(path, json::MaxBytes::FIXED)?;
+        Self::parse(path, &text).map_err(|error| error.at(path))
     }
 
     /// Reads `generation_config.json` of a directory, if it is there.
     pub(crate) fn in_directory(directory: &Path, max_bytes: u64) -> Result<Option<Self>> {
         let path = directory.join("generation_config.json");
-        let text = json::read_if_there(&path, json::Limit::of_json(max_bytes))?;
-        text.map(|text| Self::parse(&path, &text)).transpose()
+        let text = json::read_if_there(&path, json::MaxBytes::of_json(max_bytes))?;
+        let config = text.map(|text| Self::parse(&path, &text)).transpose();
+        config.map_err(|error| error.at(&path))
     }
 
     /// The ids that begin a text; mostly one.
@@ -98,8 +100,9 @@ impl GenerationConfig {
         &self.notes
     }
 
+    /// Parses a text; notes name `path`, and errors do not.
     fn parse(path: &Path, text: &str) -> Result<Self> {
-        let (object, notes) = json::parse_object(path, text)?;
+        let (object, notes) = json::parse_object(text)?;
         let mut fields = Fields::new(&object, notes);
         Ok(Self {
             bos_token_ids: fields.token_ids(&["bos_token_id"]),

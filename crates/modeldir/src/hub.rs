@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use tensorfile::SourceFile;
 
-use crate::{Error, Result};
+use crate::{ErrorKind, Result};
 
 /// A commit hash is 40 or 64 digits; a ref that holds more than this holds something else.
 const MAX_REF_BYTES: u64 = 1024;
@@ -20,7 +20,7 @@ const MAX_REF_BYTES: u64 = 1024;
 ///
 /// # Errors
 ///
-/// [`Error::NoHubCache`] if none of the variables is set and there is no home directory.
+/// [`ErrorKind::NoHubCache`] if none of the variables is set and there is no home directory.
 pub fn cache_dir() -> Result<PathBuf> {
     cache_dir_in(&|name| env::var_os(name))
 }
@@ -42,10 +42,10 @@ pub fn snapshot(repository: &str, revision: &str) -> Result<PathBuf> {
 ///
 /// # Errors
 ///
-/// [`Error::HubName`] if a name or revision can be none, and [`Error::NoSnapshot`] if the cache
+/// [`ErrorKind::HubName`] if a name or revision can be none, and [`ErrorKind::NoSnapshot`] if the cache
 /// does not hold exactly this revision: another snapshot is never taken for it.
 pub fn snapshot_in(cache: impl AsRef<Path>, repository: &str, revision: &str) -> Result<PathBuf> {
-    let refuse = |name: &str| Error::HubName { name: name.into() };
+    let refuse = |name: &str| ErrorKind::HubName { name: name.into() }.into();
     if !is_repository(repository) {
         return Err(refuse(repository));
     }
@@ -64,7 +64,7 @@ pub fn snapshot_in(cache: impl AsRef<Path>, repository: &str, revision: &str) ->
         return Ok(snapshot);
     }
     let snapshots = names_in(&snapshots);
-    Err(Error::NoSnapshot { path: folder, revision: revision.into(), snapshots })
+    Err(ErrorKind::NoSnapshot { revision: revision.into(), snapshots }.at(folder))
 }
 
 /// The commit that a ref of a repository names, if there is such a ref.
@@ -126,7 +126,7 @@ fn cache_dir_in(variable: &dyn Fn(&str) -> Option<OsString>) -> Result<PathBuf> 
     }
     let caches =
         expanded("XDG_CACHE_HOME").or_else(|| Some(Path::new(home.as_ref()?).join(".cache")));
-    Ok(caches.ok_or(Error::NoHubCache)?.join("huggingface").join("hub"))
+    Ok(caches.ok_or(ErrorKind::NoHubCache)?.join("huggingface").join("hub"))
 }
 
 /// Replaces `~` at the start and variables everywhere; what is unknown stays as it is.
@@ -174,7 +174,7 @@ fn variable_name(text: &str) -> (&str, &str) {
 #[cfg(test)]
 mod tests {
     use super::{cache_dir_in, snapshot_in};
-    use crate::{Error, Result};
+    use crate::{Error, ErrorKind, Result};
     use std::fs;
     use std::path::{Path, PathBuf};
 
@@ -197,7 +197,8 @@ mod tests {
         for (first, expected) in expected.into_iter().enumerate() {
             assert_eq!(cache_dir(&all[first..]).unwrap(), Path::new(expected));
         }
-        assert!(matches!(cache_dir(&[("HF_HUB_CACHE", "")]), Err(Error::NoHubCache)));
+        let refused = cache_dir(&[("HF_HUB_CACHE", "")]).map_err(Error::into_kind);
+        assert!(matches!(refused, Err(ErrorKind::NoHubCache)), "{refused:?}");
         assert_eq!(cache_dir(&[("HF_HOME", ""), ("HF_HUB_CACHE", "x")]).unwrap(), Path::new("x"));
     }
 
@@ -262,19 +263,20 @@ mod tests {
     fn no_other_snapshot_is_taken_for_one_that_is_not_there() {
         let cache = cache();
         for revision in ["aaa", "dev", "gone", "evil", "empty", "aaaa/model.safetensors", "refs"] {
-            match snapshot_in(&cache, "org/name", revision) {
-                Err(Error::NoSnapshot { snapshots, .. }) => {
+            match snapshot_in(&cache, "org/name", revision).map_err(Error::into_kind) {
+                Err(ErrorKind::NoSnapshot { snapshots, .. }) => {
                     assert_eq!(snapshots, [Path::new("aaaa"), Path::new("bbbb")]);
                 }
                 other => panic!("{revision}: {other:?}"),
             }
         }
-        match snapshot_in(&cache, "org/other", "main") {
-            Err(Error::NoSnapshot { path, snapshots, .. }) => {
-                assert!(path.ends_with("models--org--other") && snapshots.is_empty());
-            }
-            other => panic!("{other:?}"),
-        }
+        let error = snapshot_in(&cache, "org/other", "main").unwrap_err();
+        assert!(error.path().unwrap().ends_with("models--org--other"), "{error}");
+        let kind = error.kind();
+        assert!(
+            matches!(kind, ErrorKind::NoSnapshot { snapshots, .. } if snapshots.is_empty()),
+            "{kind:?}"
+        );
     }
 
     #[test]
@@ -304,8 +306,12 @@ mod tests {
             ("b", "C:1"),
             ("b", "1\n"),
         ] {
-            let refused = snapshot_in(Path::new("."), repository, revision);
-            assert!(matches!(refused, Err(Error::HubName { .. })), "{repository:?} {revision:?}");
+            let refused =
+                snapshot_in(Path::new("."), repository, revision).map_err(Error::into_kind);
+            assert!(
+                matches!(refused, Err(ErrorKind::HubName { .. })),
+                "{repository:?} {revision:?}"
+            );
         }
     }
 }

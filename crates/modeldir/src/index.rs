@@ -10,12 +10,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::Serialize;
-use tensorfile::{ErrorKind, FileFact, SourceFile, TensorInfo};
+use tensorfile::{ErrorKind as FileErrorKind, FileFact, SourceFile, TensorInfo};
 
 use crate::alias::{Alias, Aliases};
 use crate::join::Slot;
 use crate::similar;
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 
 pub(crate) use build::Findings;
 pub use shard::Shard;
@@ -133,7 +133,7 @@ impl Index {
             .aliases
             .get(name)
             .map_or_else(|| similar::hint(name, self.iter().map(IndexedTensor::name)), Alias::hint);
-        Error::TensorNotFound { path: self.root.clone(), tensor: name.into(), hint: hint.into() }
+        ErrorKind::TensorNotFound { hint: hint.into() }.at(&self.root).in_tensor(name)
     }
 
     /// Opens a shard again, and makes sure that it is the file whose header was read.
@@ -148,35 +148,46 @@ impl Index {
         self.root.join(self[shard].path())
     }
 
-    /// Puts a name into the error of bytes of a shard that were to be read: that of the first tensor
-    /// that has lost bytes if the file is shorter now, or else of the first one in the range.
+    /// Adds to a failed read of a shard the tensor that it concerns.
     pub(crate) fn with_tensor(
         &self,
-        error: tensorfile::Error,
+        error: Error,
         shard: ShardId,
         file_range: Range<u64>,
-    ) -> tensorfile::Error {
+    ) -> Error {
+        let ErrorKind::File(kind) = error.kind() else { return error };
+        match self.first_lost(kind, shard, file_range) {
+            Some(tensor) => error.in_tensor(tensor.name()),
+            None => error,
+        }
+    }
+
+    /// The first tensor that a failed read of a shard concerns: that has lost bytes if the file is
+    /// shorter now, or else the first one in the range.
+    fn first_lost(
+        &self,
+        kind: &FileErrorKind,
+        shard: ShardId,
+        file_range: Range<u64>,
+    ) -> Option<IndexedTensor<'_>> {
         let Range { start, end } = file_range;
-        let wanted = match error.kind() {
-            ErrorKind::Changed { what: FileFact::ByteLen, after, .. } => {
+        let wanted = match kind {
+            FileErrorKind::Changed { what: FileFact::ByteLen, after, .. } => {
                 u64::try_from(*after).unwrap_or(0)..u64::MAX
             }
             // If the file has grown again, nobody knows what was missing.
-            ErrorKind::ReadPastEnd { range, byte_len } if *byte_len < end => {
+            FileErrorKind::ReadPastEnd { range, byte_len } if *byte_len < end => {
                 start.max(range.start).max(*byte_len)..end
             }
-            ErrorKind::Read { range, .. } => start.max(range.start)..end,
-            ErrorKind::Changed { .. } | ErrorKind::ReadPastEnd { .. } => start..end,
-            _ => return error,
+            FileErrorKind::Read { range, .. } => start.max(range.start)..end,
+            FileErrorKind::Changed { .. } | FileErrorKind::ReadPastEnd { .. } => start..end,
+            _ => return None,
         };
         let touched = |tensor: &IndexedTensor<'_>| {
             let range = tensor.file_range();
             tensor.shard().id() == shard && range.start < wanted.end && wanted.start < range.end
         };
-        match self.iter().filter(touched).min_by_key(|tensor| tensor.file_range().start) {
-            Some(tensor) => error.in_tensor(tensor.name()),
-            None => error,
-        }
+        self.iter().filter(touched).min_by_key(|tensor| tensor.file_range().start)
     }
 }
 

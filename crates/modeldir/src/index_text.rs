@@ -7,7 +7,6 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
-use std::path::Path;
 
 use serde::de::{
     Deserialize, DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess,
@@ -15,9 +14,10 @@ use serde::de::{
 };
 
 use tensorfile::reserve::{self, NoMemory};
-use tensorfile::{ErrorKind, MetadataBuilder, shortened};
+use tensorfile::{MetadataBuilder, shortened};
 
-use crate::{Error, Result, json, shard_path};
+use crate::json::{self, JsonError};
+use crate::{Error, ErrorKind, Result, shard_path};
 
 /// The longest text of which every name has a place that is a `u32`. Names in escaped form are at
 /// least as long as what they mean, so those kept behind the text at most double it.
@@ -68,68 +68,69 @@ pub(crate) struct Metadata {
     lack: Option<NoMemory>,
 }
 
-/// Parses the text of the index at `path`; refuses shard paths of the wrong type or form.
+/// Parses the text of an index; refuses shard paths of the wrong type or form.
 ///
 /// Numbers that JSON lacks, such as `NaN`, may stand wherever the value is of no use.
-pub(crate) fn parse(path: &Path, text: &str) -> Result<IndexText> {
-    let error = match parse_json(path, text) {
-        Err(error @ Error::Json { .. }) => error,
+pub(crate) fn parse(text: &str) -> Result<IndexText> {
+    let is_syntax = |kind: &ErrorKind| matches!(kind, ErrorKind::Json(JsonError::Syntax { .. }));
+    let error = match parse_json(text) {
+        Err(error) if is_syntax(error.kind()) => error,
         done => return done,
     };
     // For a second text of the same length.
-    reserve::check::<u8>(text.len()).map_err(|none| no_memory(path, none))?;
+    reserve::check::<u8>(text.len()).map_err(no_memory)?;
     let Some(blanked) = json::blank_non_finite(text) else { return Err(error) };
-    match parse_json(path, &blanked) {
+    match parse_json(&blanked) {
         // It may be the number that stands where a path should.
-        Err(Error::ShardPathType { .. }) => Err(error),
+        Err(other) if matches!(other.kind(), ErrorKind::ShardPathType { .. }) => Err(error),
         done => done,
     }
 }
 
-fn parse_json(path: &Path, text: &str) -> Result<IndexText> {
+fn parse_json(text: &str) -> Result<IndexText> {
     if text.len() > MAX_BYTE_LEN {
         let message = format!("an index of {} bytes, {MAX_BYTE_LEN} can be read", text.len());
-        return Err(Error::Json { path: path.into(), line: 1, column: 1, message: message.into() });
+        return Err(JsonError::Syntax { line: 1, column: 1, message: message.into() }.into());
     }
     let json = text.strip_prefix('\u{feff}').unwrap_or(text);
     let document = match plain::parse(text) {
         Some(document) => document,
-        None => read_any(text, json).map_err(|error| json_error(path, json, &error))?,
+        None => read_any(text, json).map_err(|error| json_error(json, &error))?,
     };
     // Nothing is said of a text of which not all could be kept.
-    let document = complete(path, document.lack(), document)?;
+    let document = complete(document.lack(), document)?;
     let (pairs, is_bare) = match document.weight_map {
         Some(pairs) => (pairs, false),
-        None => (bare_pairs(path, text, json)?, true),
+        None => (bare_pairs(text, json)?, true),
     };
     let metadata = document.metadata;
     if let Some((tensor, fault)) = pairs.fault {
-        let path = path.into();
-        return Err(match fault {
-            Fault::Type(found) => Error::ShardPathType { path, tensor, found: found.into() },
-            Fault::Path(value, reason) => Error::ShardPath { path, tensor, value, reason },
-        });
+        let kind = match fault {
+            Fault::Type(found) => ErrorKind::ShardPathType { found: found.into() },
+            Fault::Path(value, reason) => ErrorKind::ShardPath { value, reason },
+        };
+        return Err(kind.in_tensor(&tensor));
     }
     let Pairs { entries, is_ascending, unescaped, shards, .. } = pairs;
     Ok(IndexText { entries, is_ascending, unescaped, shards, metadata, is_bare })
 }
 
 /// The pairs of a document that is a weight map as a whole.
-fn bare_pairs<'a>(path: &Path, text: &'a str, json: &'a str) -> Result<Pairs<'a>> {
-    let no_map = || Error::NoWeightMap { path: path.into() };
-    let pairs = read(json, PairsSeed { text, is_bare: true }).map_err(|_| no_map())?;
-    let pairs = complete(path, pairs.lack, pairs)?;
-    if pairs.can_be_bare() { Ok(pairs) } else { Err(no_map()) }
+fn bare_pairs<'a>(text: &'a str, json: &'a str) -> Result<Pairs<'a>> {
+    let pairs =
+        read(json, PairsSeed { text, is_bare: true }).map_err(|_| ErrorKind::NoWeightMap)?;
+    let pairs = complete(pairs.lack, pairs)?;
+    if pairs.can_be_bare() { Ok(pairs) } else { Err(ErrorKind::NoWeightMap.into()) }
 }
 
 /// What was read, or an error if there was no memory for some of it.
-fn complete<T>(path: &Path, lack: Option<NoMemory>, read: T) -> Result<T> {
-    lack.map_or(Ok(read), |none| Err(no_memory(path, none)))
+fn complete<T>(lack: Option<NoMemory>, read: T) -> Result<T> {
+    lack.map_or(Ok(read), |none| Err(no_memory(none)))
 }
 
 /// The error for memory that could not be had.
-pub(crate) fn no_memory(path: &Path, none: NoMemory) -> Error {
-    ErrorKind::from(none).at(path).into()
+pub(crate) fn no_memory(none: NoMemory) -> Error {
+    tensorfile::ErrorKind::from(none).into()
 }
 
 /// Reads an index in any form, of which `json` is the text without its byte-order mark.
@@ -148,11 +149,11 @@ fn read<'a, S: DeserializeSeed<'a>>(json: &'a str, seed: S) -> serde_json::Resul
 }
 
 /// Turns an error of the parser into ours, and says so where git left its marks.
-fn json_error(path: &Path, json: &str, error: &serde_json::Error) -> Error {
-    let error = json::syntax_error(path, json, json, error);
+fn json_error(json: &str, error: &serde_json::Error) -> JsonError {
+    let error = json::syntax_error(json, json, error);
     let (line, column, what) = match &error {
-        Error::Json { line, column, message, .. } => (*line, *column, &**message),
-        Error::NotJson { line, column, .. } => (*line, *column, "not JSON"),
+        JsonError::Syntax { line, column, message } => (*line, *column, &**message),
+        JsonError::NotJson { line, column, .. } => (*line, *column, "not JSON"),
         _ => return error,
     };
     let at = json.lines().nth(line.saturating_sub(1)).unwrap_or_default();
@@ -160,7 +161,7 @@ fn json_error(path: &Path, json: &str, error: &serde_json::Error) -> Error {
         return error;
     }
     let message = format!("{what} (an unresolved merge conflict)").into();
-    Error::Json { path: path.into(), line, column, message }
+    JsonError::Syntax { line, column, message }
 }
 
 impl<'de> Deserialize<'de> for Metadata {
@@ -536,11 +537,10 @@ mod tests {
     use std::borrow::Cow;
     use std::path::Path;
 
-    use tensorfile::ErrorKind;
     use tensorfile::reserve::NoMemory;
 
     use super::{Document, Metadata, Pairs, Value, bare_pairs, complete};
-    use crate::Error;
+    use crate::ErrorKind;
 
     const NONE: NoMemory = NoMemory(7);
 
@@ -569,21 +569,22 @@ mod tests {
             Document { metadata, ..Document::default() },
             Document { lack: Some(NONE), ..Document::default() },
         ] {
-            match complete(Path::new("i"), document.lack(), document).map(drop) {
-                Err(Error::File(error)) => {
-                    assert!(matches!(error.kind(), ErrorKind::OutOfMemory { byte_len: 7 }));
-                    assert_eq!(error.path(), Some(Path::new("i")));
-                }
-                other => panic!("{other:?}"),
-            }
+            let error = complete(document.lack(), document).map(drop).unwrap_err().at("i");
+            assert_eq!(error.path(), Some(Path::new("i")));
+            assert_eq!(error.to_string(), "i: no memory for 7 bytes");
+            let kind = error.kind();
+            assert!(
+                matches!(kind, ErrorKind::File(tensorfile::ErrorKind::OutOfMemory { byte_len: 7 })),
+                "{kind:?}"
+            );
         }
-        assert!(complete(Path::new("i"), None, Document::default()).is_ok());
+        assert!(complete(None, Document::default()).is_ok());
     }
 
     #[test]
     fn a_document_that_is_no_map_as_a_whole_has_none() {
         for (text, is_map) in [(r#"{"a": "m.safetensors"}"#, true), (r#"{"a": 1}"#, false)] {
-            assert_eq!(bare_pairs(Path::new("i"), text, text).is_ok(), is_map, "{text}");
+            assert_eq!(bare_pairs(text, text).is_ok(), is_map, "{text}");
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod deep;
 mod duplicates;
+mod error;
 mod fields;
 mod non_finite;
 mod parse;
@@ -9,9 +10,11 @@ mod parse;
 use std::io::Read;
 use std::path::Path;
 
-use tensorfile::{ErrorKind, LfsPointer, PathText, SourceFile};
+use tensorfile::{LfsPointer, Limit, LimitOn, PathText, SourceFile};
 
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
+
+pub use error::JsonError;
 
 pub(crate) use fields::{Fields, float, kind};
 pub(crate) use non_finite::blank_non_finite;
@@ -22,47 +25,59 @@ pub(crate) const DEFAULT_MAX_BYTES: u64 = 64 << 20;
 
 /// How many bytes a file may have, and the field of `OpenOptions` that raises this, if one does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Limit {
-    max: u64,
+pub(crate) struct MaxBytes {
+    limit: u64,
     option: Option<&'static str>,
 }
 
-impl Limit {
+impl MaxBytes {
     /// The limit of calls that take no options.
-    pub(crate) const FIXED: Self = Self { max: DEFAULT_MAX_BYTES, option: None };
+    pub(crate) const FIXED: Self = Self { limit: DEFAULT_MAX_BYTES, option: None };
 
     /// The limit of an index.
     pub(crate) const fn of_index(max: u64) -> Self {
-        Self { max, option: Some("max_index_bytes") }
+        Self { limit: max, option: Some("OpenOptions::max_index_bytes") }
     }
 
     /// The limit of the other JSON files of a directory.
     pub(crate) const fn of_json(max: u64) -> Self {
-        Self { max, option: Some("max_json_bytes") }
+        Self { limit: max, option: Some("OpenOptions::max_json_bytes") }
+    }
+
+    /// Refuses a file of more bytes.
+    fn check(self, found: u64) -> Result<(), Limit> {
+        let Self { limit, option } = self;
+        if found > limit {
+            return Err(Limit { what: LimitOn::FileBytes, limit, found, option });
+        }
+        Ok(())
     }
 }
 
 /// The text of a regular file, without its byte-order mark. Never blocks on a FIFO.
-pub(crate) fn read(path: &Path, limit: Limit) -> Result<String> {
+pub(crate) fn read(path: &Path, max: MaxBytes) -> Result<String> {
     let file = SourceFile::open(path)?;
-    let byte_len = file.opened_len();
-    let Limit { max, option } = limit;
-    if byte_len > max {
-        return Err(Error::JsonTooLarge { path: path.to_owned(), byte_len, max, option });
-    }
+    max.check(file.opened_len()).map_err(|limit| ErrorKind::Limit(limit).at(path))?;
     let bytes = read_bytes(path, &file)?;
-    refuse_other(path, &bytes)?;
+    into_text(bytes).map_err(|error| error.at(path))
+}
+
+/// The text that these bytes hold, as [`text`] reads it.
+fn into_text(bytes: Vec<u8>) -> Result<String> {
+    refuse_other(&bytes)?;
     let mut text = String::from_utf8(bytes)
-        .map_err(|error| not_utf8(path, error.as_bytes(), error.utf8_error().valid_up_to()))?;
+        .map_err(|error| not_utf8(error.as_bytes(), error.utf8_error().valid_up_to()))?;
     let mark_len = text.len() - without_mark(&text).len();
     text.drain(..mark_len);
     Ok(text)
 }
 
 /// As [`read`], or None where there is no such file.
-pub(crate) fn read_if_there(path: &Path, limit: Limit) -> Result<Option<String>> {
-    match read(path, limit) {
-        Err(Error::File(error)) if matches!(error.kind(), ErrorKind::NotFound) => Ok(None),
+pub(crate) fn read_if_there(path: &Path, max: MaxBytes) -> Result<Option<String>> {
+    let is_absence =
+        |kind: &ErrorKind| matches!(kind, ErrorKind::File(tensorfile::ErrorKind::NotFound));
+    match read(path, max) {
+        Err(error) if is_absence(error.kind()) => Ok(None),
         read => read.map(Some),
     }
 }
@@ -70,9 +85,9 @@ pub(crate) fn read_if_there(path: &Path, limit: Limit) -> Result<Option<String>>
 /// The text that `bytes` hold, without its byte-order mark.
 ///
 /// Nothing at all, a Git LFS pointer and bytes that are not UTF-8 are errors.
-pub(crate) fn text<'a>(path: &Path, bytes: &'a [u8]) -> Result<&'a str> {
-    refuse_other(path, bytes)?;
-    let text = std::str::from_utf8(bytes).map_err(|e| not_utf8(path, bytes, e.valid_up_to()))?;
+pub(crate) fn text(bytes: &[u8]) -> Result<&str> {
+    refuse_other(bytes)?;
+    let text = std::str::from_utf8(bytes).map_err(|e| not_utf8(bytes, e.valid_up_to()))?;
     Ok(without_mark(text))
 }
 
@@ -93,18 +108,18 @@ pub(crate) fn check_is_there(path: &Path) -> Result<()> {
     let len = usize::try_from(file.opened_len()).unwrap_or(usize::MAX).min(first.len());
     let first = &mut first[..len];
     file.read_exact_at(first, 0)?;
-    refuse_other(path, first)
+    refuse_other(first).map_err(|error| error.at(path))
 }
 
 /// Refuses no bytes at all and the first ones of a Git LFS pointer.
-fn refuse_other(path: &Path, first: &[u8]) -> Result<()> {
+fn refuse_other(first: &[u8]) -> Result<()> {
     if first.is_empty() {
-        return Err(ErrorKind::Empty.at(path).into());
+        return Err(tensorfile::ErrorKind::Empty.into());
     }
     match LfsPointer::parse(first) {
         None => Ok(()),
         Some(LfsPointer { oid, byte_len }) => {
-            Err(ErrorKind::LfsPointer { oid, byte_len }.at(path).into())
+            Err(tensorfile::ErrorKind::LfsPointer { oid, byte_len }.into())
         }
     }
 }
@@ -112,7 +127,8 @@ fn refuse_other(path: &Path, first: &[u8]) -> Result<()> {
 /// The bytes of a file that was just opened, as many as it had then, or an error where there is no
 /// memory for them.
 fn read_bytes(path: &Path, file: &SourceFile) -> Result<Vec<u8>> {
-    let no_memory = |byte_len| ErrorKind::OutOfMemory { byte_len }.at(path);
+    let no_memory =
+        |byte_len| Error::from(tensorfile::ErrorKind::OutOfMemory { byte_len }).at(path);
     let len = usize::try_from(file.opened_len()).map_err(|_| no_memory(usize::MAX))?;
     let mut bytes = Vec::new();
     bytes.try_reserve_exact(len).map_err(|_| no_memory(len))?;
@@ -126,21 +142,20 @@ fn read_bytes(path: &Path, file: &SourceFile) -> Result<Vec<u8>> {
 }
 
 /// The error for bytes that are text only up to `valid_up_to`.
-fn not_utf8(path: &Path, bytes: &[u8], valid_up_to: usize) -> Error {
+fn not_utf8(bytes: &[u8], valid_up_to: usize) -> JsonError {
     let valid = bytes.get(..valid_up_to).unwrap_or_default();
     let (line, column) = parse::position(&String::from_utf8_lossy(valid), valid_up_to);
-    Error::NotUtf8 { path: path.to_owned(), line, column }
+    JsonError::NotUtf8 { line, column }
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::path::Path;
 
-    use tensorfile::ErrorKind;
+    use tensorfile::{Limit, LimitOn};
 
-    use super::{Limit, SourceFile, read, read_bytes, text};
-    use crate::Error;
+    use super::{MaxBytes, SourceFile, read, read_bytes, text};
+    use crate::ErrorKind;
 
     const POINTER: &str = "version https://git-lfs.github.com/spec/v1\n\
         oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n";
@@ -155,7 +170,7 @@ mod tests {
             ("é\u{20ac}\n漢\u{1f600}".as_bytes().split_last().unwrap().1, "line 2 column 2"),
         ];
         for (bytes, message) in cases {
-            let error = text(Path::new("x.json"), bytes).unwrap_err().to_string();
+            let error = text(bytes).unwrap_err().at("x.json").to_string();
             assert!(error.contains(message), "{error}");
         }
     }
@@ -165,7 +180,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("config.json");
         fs::write(&path, "\u{feff}{}\r\n").unwrap();
-        assert_eq!(read(&path, Limit::of_json(10)).unwrap(), "{}\r\n");
+        assert_eq!(read(&path, MaxBytes::of_json(10)).unwrap(), "{}\r\n");
     }
 
     #[test]
@@ -180,8 +195,11 @@ mod tests {
         fs::write(&path, "{}").unwrap();
         let error = read_bytes(&path, &file).unwrap_err();
         assert!(
-            matches!(&error, Error::File(error) if matches!(error.kind(),
-                ErrorKind::ReadPastEnd { range, .. } if *range == (0..8))),
+            matches!(
+                error.kind(),
+                ErrorKind::File(tensorfile::ErrorKind::ReadPastEnd { range, .. })
+                    if *range == (0..8)
+            ),
             "{error:?}"
         );
     }
@@ -190,20 +208,21 @@ mod tests {
     fn refuses_folders_missing_files_and_long_files() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("config.json");
-        let read_to = |limit| read(&path, limit).unwrap_err();
-        let read = || read_to(Limit::of_json(2));
-        assert!(
-            matches!(read(), Error::File(error) if matches!(error.kind(), ErrorKind::NotFound))
-        );
+        let read_to = |max| read(&path, max).unwrap_err();
+        let read = || read_to(MaxBytes::of_json(2));
+        let kind = || read().into_kind();
+        assert!(matches!(kind(), ErrorKind::File(tensorfile::ErrorKind::NotFound)));
         fs::create_dir(&path).unwrap();
-        assert!(
-            matches!(read(), Error::File(error) if matches!(error.kind(), ErrorKind::NotARegularFile { .. }))
-        );
+        assert!(matches!(kind(), ErrorKind::File(tensorfile::ErrorKind::NotARegularFile { .. })));
         fs::remove_dir(&path).unwrap();
         fs::write(&path, "{ }").unwrap();
-        assert!(matches!(read(), Error::JsonTooLarge { byte_len: 3, max: 2, .. }));
+        assert_eq!(read().path(), Some(&*path));
+        let what = LimitOn::FileBytes;
+        assert!(
+            matches!(kind(), ErrorKind::Limit(Limit { what: of, found: 3, limit: 2, .. }) if of == what)
+        );
         assert!(read().to_string().contains("(OpenOptions::max_json_bytes raises it)"));
-        let fixed = Limit { max: 2, ..Limit::FIXED };
+        let fixed = MaxBytes { limit: 2, ..MaxBytes::FIXED };
         assert!(read_to(fixed).to_string().ends_with("config.json: 3 bytes, the limit is 2"));
     }
 }

@@ -18,16 +18,16 @@
 //!
 //! What other programs hand to their workers as arguments (Ray, vLLM) comes in by [`Rank::new`].
 
+mod error;
 mod launcher;
 
 use std::env;
 use std::ffi::OsString;
 use std::fmt;
 
+pub use error::LaunchError;
 pub use launcher::Launcher;
 use launcher::{Number, Numbers};
-
-use crate::{Error, Result};
 
 /// Returns the rank of this process, or `None` if no launcher says one.
 ///
@@ -46,7 +46,7 @@ use crate::{Error, Result};
 /// # Errors
 ///
 /// As [`rank_from`].
-pub fn rank_from_env() -> Result<Option<Rank>> {
+pub fn rank_from_env() -> Result<Option<Rank>, LaunchError> {
     rank_from(|name| env::var_os(name))
 }
 
@@ -68,9 +68,9 @@ pub fn rank_from_env() -> Result<Option<Rank>> {
 /// # Errors
 ///
 /// If, before a launcher that has set both its variables, there is one that has set a single one
-/// ([`Error::HalfSetRank`]); if a variable of the launcher that decides is not a number
-/// ([`Error::RankNotANumber`]); if the numbers do not go together ([`Error::ImpossibleRank`]).
-pub fn rank_from(look_up: impl Fn(&str) -> Option<OsString>) -> Result<Option<Rank>> {
+/// ([`LaunchError::HalfSet`]); if a variable of the launcher that decides is not a number
+/// ([`LaunchError::NotANumber`]); if the numbers do not go together ([`LaunchError::Impossible`]).
+pub fn rank_from(look_up: impl Fn(&str) -> Option<OsString>) -> Result<Option<Rank>, LaunchError> {
     for launcher in Launcher::ALL {
         if let Some(numbers) = launcher.numbers(&look_up)? {
             return Rank::checked(Some(launcher), numbers).map(Some);
@@ -105,8 +105,8 @@ impl Rank {
     ///
     /// # Errors
     ///
-    /// [`Error::ImpossibleRank`] if `rank` is not less than `size`.
-    pub fn new(rank: usize, size: usize) -> Result<Self> {
+    /// [`LaunchError::Impossible`] if `rank` is not less than `size`.
+    pub fn new(rank: usize, size: usize) -> Result<Self, LaunchError> {
         let number = |name, value| Number { name, value };
         let (rank, size) = (number("rank", rank), number("size", size));
         Self::checked(None, Numbers { rank, size, local_rank: None, local_size: None })
@@ -143,7 +143,7 @@ impl Rank {
     }
 
     /// Trusts numbers from outside once they go together.
-    fn checked(launcher: Option<Launcher>, numbers: Numbers) -> Result<Self> {
+    fn checked(launcher: Option<Launcher>, numbers: Numbers) -> Result<Self, LaunchError> {
         let Numbers { rank, size, local_rank, local_size } = numbers;
         check_less(rank, size)?;
         if let Some(local_rank) = local_rank {
@@ -165,16 +165,16 @@ impl fmt::Display for Rank {
 }
 
 /// Refuses a rank that is not less than its size, so that no size is 0 either.
-fn check_less(rank: Number, size: Number) -> Result<()> {
+fn check_less(rank: Number, size: Number) -> Result<(), LaunchError> {
     if rank.value < size.value {
         return Ok(());
     }
     Err(impossible(rank, size, "a rank is from 0 to one less than the size"))
 }
 
-fn impossible(number: Number, other: Number, reason: &'static str) -> Error {
+fn impossible(number: Number, other: Number, reason: &'static str) -> LaunchError {
     let (numbers, names) = ([number.value, other.value], [number.name, other.name]);
-    Error::ImpossibleRank { names, numbers, reason }
+    LaunchError::Impossible { names, numbers, reason }
 }
 
 #[cfg(test)]

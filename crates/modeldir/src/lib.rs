@@ -93,10 +93,11 @@ pub use alias::{Alias, AliasRule};
 pub use chat_template::ChatTemplate;
 pub use config::ModelConfig;
 pub use dir::ModelDir;
-pub use error::{Error, Fault, MissingCause, Result};
+pub use error::{Error, ErrorKind, Fault, MissingCause, Result};
 pub use file_role::FileRole;
 pub use generation::GenerationConfig;
 pub use index::{IndexedTensor, Shard};
+pub use json::JsonError;
 pub use load::{
     Cancel, Io, LoadOptions, LoadStats, Memory, MemoryCheck, MemoryLimit, Progress, StreamOptions,
 };
@@ -106,8 +107,8 @@ pub use map::MapOptions;
 pub use options::{Family, IndexPolicy, MissingShards, OpenOptions, Unindexed};
 pub use partition::{
     Along, At, Axes, Axis, Cut, Ep, ExpertSplit, ExtraLayers, Heads, LayerSplit, Layout,
-    Misaligned, Misfit, Part, Partition, PartitionReport, Pattern, Pp, Rule, Split, TensorShape,
-    Topology, Tp, Uneven,
+    Misaligned, Misfit, Part, Partition, PartitionError, PartitionReport, Pattern, Pp, Rule, Split,
+    TensorShape, Topology, Tp, Uneven,
 };
 pub use plan::{LoadPlan, PlannedTensor};
 pub use quantization::Quantization;
@@ -122,8 +123,8 @@ pub use transform::Transform;
 pub use tensorfile;
 /// The types of one file that appear here, so that one dependency is enough.
 pub use tensorfile::{
-    Dtype, Float, FloatCast, HeaderOptions, Read, Rows, Selection, Tensor, TensorView,
-    TrailingBytes, half,
+    Dtype, Float, FloatCast, HeaderOptions, Limit, LimitOn, Read, Rows, Selection, Tensor,
+    TensorView, TrailingBytes, half,
 };
 
 #[cfg(doctest)]

@@ -12,6 +12,7 @@ mod fill;
 mod into;
 mod job;
 mod memory;
+mod memory_limit;
 mod options;
 mod progress;
 mod queue;
@@ -43,9 +44,10 @@ use crate::plan::{LoadPlan, PlannedTensor};
 use crate::store::TensorStore;
 use crate::threads;
 
-pub use available::{MemoryCheck, MemoryLimit};
+pub use available::MemoryCheck;
 pub use cancel::Cancel;
 pub use memory::Memory;
+pub use memory_limit::MemoryLimit;
 pub use options::{Io, LoadOptions};
 pub use progress::Progress;
 pub use stats::LoadStats;
@@ -86,12 +88,13 @@ impl LoadPlan {
     ///
     /// # Errors
     ///
-    /// [`Error::File`](crate::Error::File) if a shard cannot be read, has changed since the model
-    /// was opened, or if there is no memory; [`Error::Cancelled`](crate::Error::Cancelled) if
-    /// [`LoadOptions::cancel`] was set before all was read;
-    /// [`Error::NotEnoughMemory`](crate::Error::NotEnoughMemory) before anything is allocated, if
-    /// [`LoadOptions::memory_check`] says so; [`Error::Threads`](crate::Error::Threads) if no thread
-    /// can be started. After an error no thread reads on.
+    /// [`ErrorKind::File`](crate::ErrorKind::File) if a shard cannot be read, has changed since the
+    /// model was opened, or if there is no memory;
+    /// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled) if [`LoadOptions::cancel`] was set
+    /// before all was read; [`ErrorKind::NotEnoughMemory`](crate::ErrorKind::NotEnoughMemory) before
+    /// anything is allocated, if [`LoadOptions::memory_check`] says so;
+    /// [`ErrorKind::Threads`](crate::ErrorKind::Threads) if no thread can be started. After an error
+    /// no thread reads on.
     ///
     /// # Panics
     ///

@@ -14,7 +14,7 @@ use tokio::task::{JoinError, JoinHandle};
 use crate::load::{Asked, Cancel, Io, LoadOptions, MemoryCheck, Progress, StreamOptions, Taker};
 use crate::plan::LoadPlan;
 use crate::store::TensorStore;
-use crate::{Error, Result, Tensor};
+use crate::{Error, ErrorKind, Result, Tensor};
 
 /// How to run a plan from async code: [`LoadOptions`] and [`StreamOptions`] that own what they have.
 #[derive(Clone, Default)]
@@ -63,8 +63,8 @@ impl LoadPlan {
     ///
     /// # Errors
     ///
-    /// As [`load`](Self::load); [`Error::Cancelled`] also if the runtime is shut down before the
-    /// load begins, [`Error::Threads`] if it cannot start a thread.
+    /// As [`load`](Self::load); [`ErrorKind::Cancelled`] also if the runtime is shut down before the
+    /// load begins, [`ErrorKind::Threads`] if it cannot start a thread.
     ///
     /// # Panics
     ///
@@ -76,7 +76,7 @@ impl LoadPlan {
         let load = move || plan.load(&options.borrowed(&cancel).load);
         let loaded = start(&root, load)?.await;
         drop(at_drop);
-        loaded.unwrap_or_else(|error| Err(ended(error, Error::Cancelled { path: root })))
+        loaded.unwrap_or_else(|error| Err(ended(error, ErrorKind::Cancelled.at(root))))
     }
 
     /// Does what [`stream`](Self::stream) does for async code: tensors in file order, while the
@@ -98,7 +98,7 @@ impl LoadPlan {
         let root = self.index.root.clone();
         let task = start(&root, move || {
             let options = options.borrowed(&cancel);
-            let cancelled = || Error::Cancelled { path: plan.index.root.clone() };
+            let cancelled = || ErrorKind::Cancelled.at(&plan.index.root);
             let sent = Cell::new(0);
             let take = |tensor| {
                 sent.set(sent.get() + 1);
@@ -141,8 +141,8 @@ impl TensorStream {
     ///
     /// # Errors
     ///
-    /// As [`LoadPlan::stream`]; [`Error::Cancelled`] also if the runtime is shut down before the
-    /// stream begins, [`Error::Threads`] if it cannot start a thread.
+    /// As [`LoadPlan::stream`]; [`ErrorKind::Cancelled`] also if the runtime is shut down before the
+    /// stream begins, [`ErrorKind::Threads`] if it cannot start a thread.
     ///
     /// # Panics
     ///
@@ -156,9 +156,9 @@ impl TensorStream {
         self.has_asked = false;
         if next.is_none() {
             let done = match self.task.as_mut()? {
-                Ok(task) => task
-                    .await
-                    .map_err(|error| ended(error, Error::Cancelled { path: self.root.clone() })),
+                Ok(task) => {
+                    task.await.map_err(|error| ended(error, ErrorKind::Cancelled.at(&self.root)))
+                }
                 Err(error) => Err(error.clone()),
             };
             self.task = None;
@@ -199,7 +199,7 @@ fn start<T: Send + 'static>(
     // cancels it is dropped then.
     catch_unwind(AssertUnwindSafe(|| runtime.spawn_blocking(work))).map_err(|panic| {
         let message = panic.downcast_ref::<String>().map_or("the runtime panicked", String::as_str);
-        Error::Threads { path: path.to_owned(), threads: 1, message: message.into() }
+        ErrorKind::Threads { threads: 1, message: message.into() }.at(path)
     })
 }
 

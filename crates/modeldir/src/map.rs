@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use rayon::prelude::*;
-use tensorfile::{Buffer, ByteRuns, ErrorKind, SourceFile, Tensor};
+use tensorfile::{Buffer, ByteRuns, SourceFile, Tensor};
 use tracing::debug_span;
 
 use crate::index::ShardId;
@@ -18,7 +18,7 @@ use crate::load::{LoadStats, is_out_of_files};
 use crate::plan::{LoadPlan, PlannedTensor};
 use crate::store::TensorStore;
 use crate::threads::MAX_OPEN_FILES;
-use crate::{Error, Result, threads};
+use crate::{Error, ErrorKind, Result, threads};
 
 /// Bytes that one thread brings in at a time.
 const PIECE: usize = 32 << 20;
@@ -50,10 +50,10 @@ impl LoadPlan {
     ///
     /// # Errors
     ///
-    /// [`Error::File`](crate::Error::File) if a shard cannot be mapped
+    /// [`ErrorKind::File`] if a shard cannot be mapped
     /// ([`NotMapped`](tensorfile::ErrorKind::NotMapped): [`load`](Self::load) needs no mapping) or has
-    /// changed since the model was opened, [`Error::ScatteredMap`] for a part of a tensor that is
-    /// not contiguous in its file, [`Error::CastMap`] for a tensor that is [cast](Self::cast).
+    /// changed since the model was opened, [`ErrorKind::ScatteredMap`] for a part of a tensor that is
+    /// not contiguous in its file, [`ErrorKind::CastMap`] for a tensor that is [cast](Self::cast).
     pub unsafe fn map(&self) -> Result<TensorStore> {
         // SAFETY: our caller vouches for the same.
         unsafe { self.map_with(&MapOptions::default()) }
@@ -79,7 +79,7 @@ impl LoadPlan {
     ///
     /// # Errors
     ///
-    /// As [`map`](Self::map), and [`Error::File`] for bytes that cannot be brought in, or a file
+    /// As [`map`](Self::map), and [`ErrorKind::File`] for bytes that cannot be brought in, or a file
     /// that changes while they are.
     pub unsafe fn map_with(&self, options: &MapOptions) -> Result<TensorStore> {
         let start = Instant::now();
@@ -146,14 +146,15 @@ impl LoadPlan {
                 done => done.map_err(|error| self.unreadable(*shard, range, error)),
             }
         };
-        threads::in_pool(&self.index.root, threads, |pool| {
+        threads::in_pool(threads, |pool| {
             pool.install(|| pieces.par_iter().map(bring).collect::<Vec<_>>())
-        })?
+        })
+        .map_err(|error| error.at(&self.index.root))?
         .into_iter()
         .collect::<Result<()>>()?;
         for (shard, file) in open.drain(..) {
             let unchanged = file.check_unchanged();
-            unchanged.map_err(|error| self.index.with_tensor(error, shard, 0..0))?;
+            unchanged.map_err(|error| self.index.with_tensor(error.into(), shard, 0..0))?;
         }
         Ok(threads)
     }
@@ -178,24 +179,24 @@ impl LoadPlan {
     }
 
     fn unreadable(&self, shard: ShardId, range: &Range<u64>, error: io::Error) -> Error {
-        let read = ErrorKind::Read { range: range.clone(), source: Arc::new(error) };
-        let error = read.at(self.index.shard_path(shard));
-        self.index.with_tensor(error, shard, range.clone()).into()
+        let read = tensorfile::ErrorKind::Read { range: range.clone(), source: Arc::new(error) };
+        let error = Error::from(read).at(self.index.shard_path(shard));
+        self.index.with_tensor(error, shard, range.clone())
     }
 
     /// Fails for a tensor whose wanted bytes do not lie together in its file, as they are wanted.
     fn check_mappable(&self) -> Result<()> {
         for planned in self.planned() {
             let shard = planned.stored().shard().id();
-            let about = || (self.index.shard_path(shard), planned.name().into());
+            let refuse = |kind: ErrorKind| {
+                Err(kind.at(self.index.shard_path(shard)).in_tensor(planned.name()))
+            };
             if let Some(cast) = planned.cast() {
-                let (path, tensor) = about();
-                return Err(Error::CastMap { path, tensor, cast });
+                return refuse(ErrorKind::CastMap { cast });
             }
             let runs = planned.runs().map_or(1, ByteRuns::num_runs);
             if runs > 1 {
-                let (path, tensor) = about();
-                return Err(Error::ScatteredMap { path, tensor, runs });
+                return refuse(ErrorKind::ScatteredMap { runs });
             }
         }
         Ok(())
@@ -223,10 +224,10 @@ mod tests {
     use std::fs::File;
     use std::time::SystemTime;
 
-    use tensorfile::{ErrorKind, Float, Selection};
+    use tensorfile::{Float, Selection};
 
     use super::MapOptions;
-    use crate::{Error, LoadPlan, ModelDir};
+    use crate::{ErrorKind, LoadPlan, ModelDir};
 
     #[test]
     fn what_cannot_be_mapped_is_refused_before_a_file_is_opened() {
@@ -241,10 +242,10 @@ mod tests {
         // SAFETY: there is no file.
         let map = |plan: &LoadPlan| unsafe { plan.map_with(&options) }.unwrap_err();
         let (scattered, cast) = (map(&columns), map(&plan.cast(Float::F32)));
-        assert!(matches!(scattered, Error::ScatteredMap { runs: 4, .. }));
-        assert!(matches!(cast, Error::CastMap { .. }));
+        assert!(matches!(scattered.kind(), ErrorKind::ScatteredMap { runs: 4, .. }));
+        assert!(matches!(cast.kind(), ErrorKind::CastMap { .. }));
         assert!([scattered, cast].iter().all(|error| error.path() == Some(&path)));
-        assert!(matches!(map(&plan), Error::File(_)), "{:?}", map(&plan));
+        assert!(matches!(map(&plan).kind(), ErrorKind::File(_)), "{:?}", map(&plan));
     }
 
     #[test]
@@ -264,8 +265,8 @@ mod tests {
         written.set_modified(SystemTime::UNIX_EPOCH).unwrap();
         let options = MapOptions { populate: true, ..MapOptions::default() };
         let error = plan.bring_in(&maps, &mut open, &options).unwrap_err();
-        assert!(matches!(&error, Error::File(error)
-                if matches!(error.kind(), ErrorKind::Changed { .. }) && error.path() == Some(&path)));
+        assert!(matches!(error.kind(), ErrorKind::File(tensorfile::ErrorKind::Changed { .. })));
+        assert_eq!(error.path(), Some(&*path));
         assert!(open.is_empty());
     }
 }

@@ -28,7 +28,7 @@ pub struct OpenOptions {
     /// The list must name a file, and goes with neither a variant nor a family. The path of one
     /// weight file or of an index, given in place of a directory, goes with none of the three, and
     /// that of an index not with [`IndexPolicy::Ignore`] either: such options are refused with
-    /// [`Error::UnusableOption`](crate::Error::UnusableOption).
+    /// [`ErrorKind::UnusableOption`](crate::ErrorKind::UnusableOption).
     pub files: Option<Vec<PathBuf>>,
     /// What becomes of a tensor that is in a shard and not in the index.
     pub unindexed: Unindexed,
@@ -104,7 +104,7 @@ pub enum MissingShards {
     /// Missing is a shard whose path leads to nothing. One that is there and damaged, cut short or
     /// not readable is refused all the same, and so is a model of which no shard is there. Where a
     /// single file lies beside the index, nothing says that the model is not that
-    /// ([`Error::StaleIndex`](crate::Error::StaleIndex)): open the index by its own path.
+    /// ([`ErrorKind::StaleIndex`](crate::ErrorKind::StaleIndex)): open the index by its own path.
     Skip,
 }
 

@@ -4,6 +4,7 @@ mod balance;
 mod companion;
 mod cut;
 mod cutter;
+mod error;
 mod for_config;
 mod from_hf;
 mod interval;
@@ -27,14 +28,13 @@ pub(crate) mod words;
 #[cfg(test)]
 mod tests;
 
-use std::path::Path;
-
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::{Result, json};
 
 pub use cut::{Cut, PartitionReport};
+pub use error::PartitionError;
 pub use layout::{Along, Axes, Layout};
 pub use misfit::Misfit;
 pub use pattern::Pattern;
@@ -106,15 +106,15 @@ pub enum ExtraLayers {
 }
 
 impl Partition {
-    /// Reads rules from the bytes of a JSON file; errors and nothing else use `path`.
+    /// Reads rules from the bytes of a JSON file.
     ///
     /// # Errors
     ///
-    /// [`Error::Json`](crate::Error::Json) and its neighbours where the bytes are not such rules;
-    /// [`Error::Threads`](crate::Error::Threads) where they nest deep, which takes a thread, and none
-    /// can be started.
-    pub fn from_json(path: impl AsRef<Path>, bytes: &[u8]) -> Result<Self> {
-        from_bytes(path.as_ref(), bytes)
+    /// [`ErrorKind::Json`](crate::ErrorKind::Json) if the bytes are not such rules;
+    /// [`ErrorKind::Threads`](crate::ErrorKind::Threads) if they nest deep, which takes a thread, and
+    /// none can be started.
+    pub fn from_json(bytes: &[u8]) -> Result<Self> {
+        from_bytes(bytes)
     }
 
     /// The same with these rules before all others, so that they count first.
@@ -126,7 +126,7 @@ impl Partition {
 }
 
 /// Reads a value from the bytes of a JSON file.
-fn from_bytes<T: DeserializeOwned + Send>(path: &Path, bytes: &[u8]) -> Result<T> {
-    let text = json::text(path, bytes)?;
-    json::from_str(path, text)?.map_err(|error| json::syntax_error(path, text, text, &error))
+fn from_bytes<T: DeserializeOwned + Send>(bytes: &[u8]) -> Result<T> {
+    let text = json::text(bytes)?;
+    Ok(json::from_str(text)?.map_err(|error| json::syntax_error(text, text, &error))?)
 }

@@ -19,7 +19,7 @@ use crate::layout::Layout;
 use crate::partition::{Cut, PartitionReport};
 use crate::request::Request;
 use crate::transform::Transform;
-use crate::{Error, Result};
+use crate::{ErrorKind, Result};
 use lowering::Lowering;
 
 pub(crate) use part::{Part, Placed};
@@ -156,7 +156,7 @@ impl LoadPlan {
     ///
     /// # Errors
     ///
-    /// [`Error::File`] for a selection that does not fit its tensor.
+    /// [`ErrorKind::File`] for a selection that does not fit its tensor.
     pub fn select(&self, choose: impl Fn(IndexedTensor<'_>) -> Option<Selection>) -> Result<Self> {
         let chosen: Vec<_> = self
             .planned()
@@ -171,8 +171,8 @@ impl LoadPlan {
     ///
     /// # Errors
     ///
-    /// [`Error::TensorNotFound`] for a name that the model does not have, [`Error::NotPlanned`] for
-    /// one that this plan has left out.
+    /// [`ErrorKind::TensorNotFound`] for a name that the model does not have,
+    /// [`ErrorKind::NotPlanned`] for one that this plan has left out.
     pub fn only<N: AsRef<str>>(&self, names: impl IntoIterator<Item = N>) -> Result<Self> {
         let mut kept = BTreeSet::new();
         for name in names {
@@ -185,15 +185,14 @@ impl LoadPlan {
     ///
     /// # Errors
     ///
-    /// [`Error::TensorNotFound`] for a name that the model does not have, [`Error::NotPlanned`] for
+    /// [`ErrorKind::TensorNotFound`] for a name that the model does not have, [`ErrorKind::NotPlanned`] for
     /// one that this plan has left out.
     pub fn get(&self, name: &str) -> Result<PlannedTensor<'_>> {
         let stored = self.index.resolve(name)?;
         let tensor_at = |position: &u32| self.nth(*position).part.tensor;
         let found = self.by_name.binary_search_by_key(&stored.id(), tensor_at);
         let position = found.ok().and_then(|found| self.by_name.get(found));
-        let not_planned =
-            || Error::NotPlanned { path: self.index.root.clone(), tensor: name.into() };
+        let not_planned = || ErrorKind::NotPlanned.at(&self.index.root).in_tensor(name);
         let placed = self.nth(*position.ok_or_else(not_planned)?);
         Ok(PlannedTensor::new(stored, placed))
     }

@@ -61,10 +61,10 @@ impl Quantization {
     ///
     /// # Errors
     ///
-    /// [`Error::Json`](crate::Error::Json) and its neighbours where the bytes are not a JSON object.
+    /// [`ErrorKind::Json`](crate::ErrorKind::Json) and its neighbours where the bytes are not a JSON object.
     pub fn from_json(path: impl AsRef<Path>, bytes: &[u8]) -> Result<Option<Self>> {
         let path = path.as_ref();
-        Self::parse(path, json::text(path, bytes)?)
+        json::text(bytes).and_then(|text| Self::parse(path, text)).map_err(|error| error.at(path))
     }
 
     /// The quantization of a directory: that of its configuration, else that of a file beside it.
@@ -78,18 +78,20 @@ impl Quantization {
         }
         for name in SIDE_CARS {
             let path = directory.join(name);
-            let Some(text) = json::read_if_there(&path, json::Limit::of_json(max_bytes))? else {
+            let Some(text) = json::read_if_there(&path, json::MaxBytes::of_json(max_bytes))? else {
                 continue;
             };
-            if let Some(found) = Self::parse(&path, &text)? {
+            let found = Self::parse(&path, &text).map_err(|error| error.at(&path))?;
+            if let Some(found) = found {
                 return Ok(Some(found));
             }
         }
         Ok(None)
     }
 
+    /// Parses a text; notes name `path`, and errors do not.
     fn parse(path: &Path, text: &str) -> Result<Option<Self>> {
-        let (object, notes) = json::parse_object(path, text)?;
+        let (object, notes) = json::parse_object(text)?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let mut found = read::from_side_car(&name, &object, notes);
         if let Some(found) = &mut found {

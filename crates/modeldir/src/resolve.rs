@@ -15,11 +15,13 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use tensorfile::PathText;
+use tensorfile::{Limit, LimitOn, PathText};
 
-use crate::json::Limit;
+use crate::json::MaxBytes;
 use crate::weight_map::WeightMap;
-use crate::{Error, Family, ModelConfig, OpenOptions, Result, json, natural, shard_path};
+use crate::{
+    Error, ErrorKind, Family, ModelConfig, OpenOptions, Result, json, natural, shard_path,
+};
 use family::Folder;
 use listing::{Entry, Listing, Role};
 
@@ -124,8 +126,8 @@ impl fmt::Display for IgnoreReason {
 ///
 /// # Errors
 ///
-/// [`Error::UnusableOption`] where an option would choose among what the path or another option has
-/// chosen already. Whatever leaves two readings or none, see [`Error`]. Missing shards are no error here.
+/// [`ErrorKind::UnusableOption`] where an option would choose among what the path or another option has
+/// chosen already. Whatever leaves two readings or none, see [`ErrorKind`]. Missing shards are no error here.
 pub(crate) fn resolve(
     path: &Path,
     input: Input,
@@ -173,8 +175,7 @@ fn choose(
 
 /// The weights that `transformers_weights` of the configuration at `config` names.
 fn configured(folder: &Folder<'_>, config: &Path, value: &str) -> Result<Choice> {
-    let refuse =
-        |reason| Error::WeightsPath { path: config.to_owned(), value: value.into(), reason };
+    let refuse = |reason| ErrorKind::WeightsPath { value: value.into(), reason }.at(config);
     let path = shard_path::relative(value).map_err(refuse)?;
     let name = Path::new(config.file_name().unwrap_or_default());
     let remark = format!(
@@ -191,19 +192,24 @@ fn configured(folder: &Folder<'_>, config: &Path, value: &str) -> Result<Choice>
 
 /// Reads and parses an index.
 fn read_index(path: &Path, options: &OpenOptions) -> Result<WeightMap> {
-    let text = json::read(path, Limit::of_index(options.max_index_bytes))?;
-    let map = WeightMap::parse(path, text)?;
+    let text = json::read(path, MaxBytes::of_index(options.max_index_bytes))?;
+    let map = WeightMap::parse(text).map_err(|error| error.at(path))?;
     check_shards(path, map.shards().len(), options)?;
     Ok(map)
 }
 
 /// Refuses more shards than may be, before any of them is looked for.
 fn check_shards(path: &Path, found: usize, options: &OpenOptions) -> Result<()> {
-    let max = options.max_shards;
-    if found > max {
-        return Err(Error::TooManyShards { path: path.to_owned(), found, max });
+    if found <= options.max_shards {
+        return Ok(());
     }
-    Ok(())
+    let limit = Limit {
+        what: LimitOn::Shards,
+        limit: options.max_shards as u64,
+        found: found as u64,
+        option: Some("OpenOptions::max_shards"),
+    };
+    Err(ErrorKind::Limit(limit).at(path))
 }
 
 /// What was chosen in a folder.

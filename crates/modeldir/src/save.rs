@@ -10,12 +10,12 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use tensorfile::{ErrorKind, LimitOn, Writer};
+use tensorfile::{Limit, LimitOn, Writer};
 use tracing::{debug, debug_span};
 
 use crate::resolve::{self, Present};
 use crate::store::TensorStore;
-use crate::{Error, Family, Result};
+use crate::{Error, ErrorKind, Family, Result};
 
 use commit::Step;
 use index_file::IndexFile;
@@ -119,11 +119,10 @@ impl TensorStore {
     ///
     /// # Errors
     ///
-    /// [`Error::WeightsExist`] if weights are there and are not to be replaced,
-    /// [`Error::MetadataKey`] for a metadata key or an alias that cannot be recorded,
-    /// [`Error::HeaderTooLarge`] and [`Error::TooManyTensors`] for a shard, [`Error::NameTooLong`] and
-    /// [`Error::TooManyDimensions`] for a tensor that no reader accepts by default:
-    /// [`Writer`](tensorfile::Writer) writes such a file where its options say so. [`Error::File`]
+    /// [`ErrorKind::WeightsExist`] if weights are there and are not to be replaced,
+    /// [`ErrorKind::MetadataKey`] for a metadata key or an alias that cannot be recorded,
+    /// [`ErrorKind::Limit`] for a shard or a tensor that no reader accepts by default:
+    /// [`Writer`](tensorfile::Writer) writes such a file where its options say so. [`ErrorKind::File`]
     /// with the file that could not be written; after any but [`tensorfile::ErrorKind::Io`], the directory
     /// is as it was.
     pub fn save(&self, dir: impl AsRef<Path>, options: &SaveOptions) -> Result<Saved> {
@@ -162,7 +161,7 @@ fn weights_to_replace(dir: &Path, existing: Existing) -> Result<Present> {
         Existing::Refuse if found == Present::default() => Ok(found),
         Existing::Refuse => {
             let found = [found.indexes, found.shards, found.others].concat();
-            Err(Error::WeightsExist { path: dir.to_owned(), found })
+            Err(ErrorKind::WeightsExist { found }.at(dir))
         }
     }
 }
@@ -187,10 +186,8 @@ struct Metadata {
 impl Metadata {
     /// Joins aliases and what the caller wants; the caller's entries come before aliases.
     fn new(store: &TensorStore, dir: &Path, options: &SaveOptions) -> Result<Self> {
-        let refuse = |key: &str, reason| {
-            let path = dir.to_owned();
-            Err(Error::MetadataKey { path, key: key.into(), reason })
-        };
+        let refuse =
+            |key: &str, reason| Err(ErrorKind::MetadataKey { key: key.into(), reason }.at(dir));
         if options.metadata.contains_key(TOTAL_SIZE) {
             return refuse(TOTAL_SIZE, "the index says so of the bytes of all tensors");
         }
@@ -270,25 +267,19 @@ fn put_in_place(dir: &Path, waiting: TempDir, steps: &[Step]) -> Result<()> {
 /// be done about it here.
 fn of_file(path: &Path, error: tensorfile::Error) -> Error {
     let tensor = error.tensor().map(Box::<str>::from);
-    let limit = match error.into_kind() {
-        ErrorKind::Limit(limit) => limit,
-        kind => {
-            let error = kind.at(path);
-            return tensor.into_iter().fold(error, tensorfile::Error::in_tensor).into();
+    let error = match error.into_kind() {
+        tensorfile::ErrorKind::Limit(limit) => {
+            let of_shard = matches!(limit.what, LimitOn::HeaderBytes | LimitOn::Tensors);
+            let option = of_shard.then_some("SaveOptions::max_shard_size");
+            Error::from(ErrorKind::Limit(Limit { option, ..limit }))
         }
+        kind => Error::from(ErrorKind::File(kind)),
     };
-    let (path, tensor) = (path.to_owned(), tensor.unwrap_or_default());
-    let [found, max] = [limit.found, limit.limit].map(|n| usize::try_from(n).unwrap_or(usize::MAX));
-    match limit.what {
-        LimitOn::Tensors => Error::TooManyTensors { path, found, max },
-        LimitOn::NameBytes => Error::NameTooLong { path, tensor, byte_len: found, max },
-        LimitOn::Dimensions => Error::TooManyDimensions { path, tensor, found, max },
-        _ => Error::HeaderTooLarge { path, header_len: limit.found, max: limit.limit },
-    }
+    tensor.iter().fold(error, |error, name| error.in_tensor(name)).at(path)
 }
 
 fn io_error(path: &Path, action: &'static str, source: io::Error) -> Error {
-    ErrorKind::io(action, source).at(path).into()
+    Error::from(tensorfile::ErrorKind::io(action, source)).at(path)
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use crate::alias::{Alias, Aliases};
 use crate::index::Index;
 use crate::load::{LoadStats, Memory};
 use crate::similar;
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 
 /// The tensors of a model, or of the part that a plan took, by name.
 ///
@@ -51,7 +51,7 @@ impl TensorStore {
     ///
     /// # Errors
     ///
-    /// [`Error::TensorNotFound`] if there is none, with names that may have been meant. To ask for
+    /// [`ErrorKind::TensorNotFound`] if there is none, with names that may have been meant. To ask for
     /// what need not be there, see [`contains`](Self::contains).
     pub fn get(&self, name: &str) -> Result<&Tensor> {
         let found = self.tensors.get(self.aliases.target(name));
@@ -68,7 +68,7 @@ impl TensorStore {
     ///
     /// # Errors
     ///
-    /// [`Error::TensorNotFound`] if there is none; for an alias it names the target.
+    /// [`ErrorKind::TensorNotFound`] if there is none; for an alias it names the target.
     pub fn tensor(&self, name: &str) -> Result<&Tensor> {
         self.tensors.get(name).ok_or_else(|| self.not_found(name))
     }
@@ -80,7 +80,7 @@ impl TensorStore {
     ///
     /// # Errors
     ///
-    /// [`Error::TensorNotFound`] if there is none.
+    /// [`ErrorKind::TensorNotFound`] if there is none.
     pub fn take(&mut self, name: &str) -> Result<Tensor> {
         self.tensors.remove(name).ok_or_else(|| self.not_found(name))
     }
@@ -143,8 +143,7 @@ impl TensorStore {
     fn not_found(&self, name: &str) -> Error {
         let hint =
             self.aliases.get(name).map_or_else(|| similar::hint(name, self.names()), Alias::hint);
-        let (path, tensor) = (self.root.clone(), name.into());
-        Error::TensorNotFound { path, tensor, hint: hint.into() }
+        ErrorKind::TensorNotFound { hint: hint.into() }.at(&self.root).in_tensor(name)
     }
 }
 

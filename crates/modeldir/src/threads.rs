@@ -1,11 +1,10 @@
 //! How many threads work, and the pool they work in: made for one call, gone after it.
 
 use std::num::NonZeroUsize;
-use std::path::Path;
 
 use rayon::{ThreadBuilder, ThreadPool, ThreadPoolBuilder};
 
-use crate::{Error, Result};
+use crate::{ErrorKind, Result};
 
 /// Most files that one call has open at a time: a process may have 256, or even 64.
 pub(crate) const MAX_OPEN_FILES: usize = 32;
@@ -28,14 +27,12 @@ pub(crate) fn count_at_least(least: usize, asked: Option<NonZeroUsize>, pieces: 
     asked.map_or_else(default, NonZeroUsize::get).min(pieces).max(1)
 }
 
-/// Runs work in a pool of this many threads, all of which have ended when this returns; the error
-/// where there are none names `path`.
+/// Runs work in a pool of this many threads, all of which have ended when this returns.
 ///
 /// The caller may itself be a thread of a rayon pool. Such a thread takes other jobs of its own pool
 /// while it waits for one of another, which could be any code, and be nested without bound. So a
 /// plain thread waits, and the caller waits for that.
 pub(crate) fn in_pool<R: Send>(
-    path: &Path,
     threads: usize,
     work: impl FnOnce(&ThreadPool) -> R + Send,
 ) -> Result<R> {
@@ -44,15 +41,12 @@ pub(crate) fn in_pool<R: Send>(
         let named = builder.thread_name(|i| format!("modeldir-{i}"));
         named.build_scoped(ThreadBuilder::run, work)
     };
-    let no_threads = |message: String| {
-        let (path, message) = (path.to_owned(), message.into());
-        Error::Threads { path, threads, message }
-    };
+    let no_threads = |message: String| ErrorKind::Threads { threads, message: message.into() };
     std::thread::scope(|scope| {
         let waiting = std::thread::Builder::new().name("modeldir".into());
         let waiting = waiting.spawn_scoped(scope, run).map_err(|e| no_threads(e.to_string()))?;
         match waiting.join() {
-            Ok(done) => done.map_err(|error| no_threads(error.to_string())),
+            Ok(done) => Ok(done.map_err(|error| no_threads(error.to_string()))?),
             Err(panic) => std::panic::resume_unwind(panic),
         }
     })
@@ -60,7 +54,6 @@ pub(crate) fn in_pool<R: Send>(
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
     use std::sync::Mutex;
 
     use super::in_pool;
@@ -86,7 +79,7 @@ mod tests {
 
     #[test]
     fn a_panic_reaches_the_caller() {
-        let work = || in_pool(Path::new("m"), 2, |_| -> () { panic!("in the pool") });
+        let work = || in_pool(2, |_| -> () { panic!("in the pool") });
         let panicked = std::panic::catch_unwind(work);
         assert_eq!(*panicked.unwrap_err().downcast::<&str>().unwrap(), "in the pool");
     }

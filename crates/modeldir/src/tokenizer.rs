@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::json::Limit;
+use crate::json::MaxBytes;
 use crate::versions::{newest_first, version};
-use crate::{ChatTemplate, Error, FileRole, Result, chat_template, json};
+use crate::{ChatTemplate, ErrorKind, FileRole, Result, chat_template, json};
 
 /// The roles that hold a whole vocabulary, in the order in which one is chosen.
 const VOCABULARIES: [FileRole; 6] = [
@@ -37,7 +37,7 @@ const VOCABULARIES: [FileRole; 6] = [
 pub struct TokenizerFiles {
     directory: PathBuf,
     paths: BTreeMap<FileRole, PathBuf>,
-    limit: Limit,
+    max: MaxBytes,
 }
 
 impl TokenizerFiles {
@@ -47,7 +47,7 @@ impl TokenizerFiles {
     /// `tokenizer.4.0.json`, the tokenizer's configuration is read, and says whether it counts.
     /// JSON files may have 64 MiB.
     pub fn find_in(directory: impl Into<PathBuf>, names: &[impl AsRef<str>]) -> Self {
-        Self::with_limit(directory.into(), names, Limit::FIXED)
+        Self::with_limit(directory.into(), names, MaxBytes::FIXED)
     }
 
     /// As [`find_in`](Self::find_in), for JSON files of at most `max_bytes` bytes.
@@ -56,14 +56,14 @@ impl TokenizerFiles {
         names: &[impl AsRef<str>],
         max_bytes: u64,
     ) -> Self {
-        Self::with_limit(directory, names, Limit::of_json(max_bytes))
+        Self::with_limit(directory, names, MaxBytes::of_json(max_bytes))
     }
 
-    fn with_limit(directory: PathBuf, names: &[impl AsRef<str>], limit: Limit) -> Self {
+    fn with_limit(directory: PathBuf, names: &[impl AsRef<str>], max: MaxBytes) -> Self {
         let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
         let found = |role: FileRole| Some((role, directory.join(role.find(&names)?)));
         let paths = FileRole::ALL.into_iter().filter_map(found).collect();
-        let mut files = Self { directory, paths, limit };
+        let mut files = Self { directory, paths, max };
         if let Some(name) = files.versioned_tokenizer(&names) {
             files.paths.insert(FileRole::Tokenizer, files.directory.join(name));
         }
@@ -112,12 +112,12 @@ impl TokenizerFiles {
     ///
     /// # Errors
     ///
-    /// [`Error::NoFile`] where there is none, else an error that names the file: [`Error::File`]
-    /// where it cannot be read, is empty or is a Git LFS pointer, [`Error::Json`] and
-    /// [`Error::NotJson`] where it does not hold JSON.
+    /// [`ErrorKind::NoFile`] where there is none, else an error that names the file: [`ErrorKind::File`]
+    /// where it cannot be read, is empty or is a Git LFS pointer, [`ErrorKind::Json`]
+    /// where it does not hold JSON.
     pub fn read(&self, role: FileRole) -> Result<Value> {
         let path = self.existing(role)?;
-        json::parse(path, &json::read(path, self.limit)?)
+        json::parse(&json::read(path, self.max)?).map_err(|error| error.at(path))
     }
 
     /// Succeeds where the file of a role is there, has bytes and is no Git LFS pointer.
@@ -126,7 +126,7 @@ impl TokenizerFiles {
     ///
     /// # Errors
     ///
-    /// [`Error::NoFile`] where there is none, else [`Error::File`].
+    /// [`ErrorKind::NoFile`] where there is none, else [`ErrorKind::File`].
     pub fn check(&self, role: FileRole) -> Result<()> {
         json::check_is_there(self.existing(role)?)
     }
@@ -139,14 +139,14 @@ impl TokenizerFiles {
     /// # Errors
     ///
     /// An error that names the file where one cannot be read or holds no template, and
-    /// [`Error::Ambiguous`] where nothing says which of two is meant.
+    /// [`ErrorKind::Ambiguous`] where nothing says which of two is meant.
     pub fn chat_templates(&self) -> Result<Vec<ChatTemplate>> {
-        chat_template::read(&self.directory, self, self.limit)
+        chat_template::read(&self.directory, self, self.max)
     }
 
     fn existing(&self, role: FileRole) -> Result<&Path> {
         let what = role.names()[0];
-        self.path(role).ok_or_else(|| Error::NoFile { path: self.directory.clone(), what })
+        self.path(role).ok_or_else(|| ErrorKind::NoFile { what }.at(&self.directory))
     }
 
     /// The newest versioned tokenizer file that is there and that the configuration names.
@@ -165,10 +165,8 @@ mod tests {
 
     use serde_json::json;
 
-    use tensorfile::ErrorKind;
-
     use super::TokenizerFiles;
-    use crate::{Error, FileRole, Result};
+    use crate::{ErrorKind, FileRole, JsonError};
 
     #[test]
     fn the_vocabulary_is_chosen_by_kind() {
@@ -211,25 +209,23 @@ mod tests {
         assert_eq!(chosen("{"), "tokenizer.json");
     }
 
-    fn kind<T: std::fmt::Debug>(refused: Result<T>) -> ErrorKind {
-        let Err(Error::File(error)) = refused else { panic!("{refused:?}") };
-        error.into_kind()
-    }
-
     #[test]
     fn files_for_other_libraries_can_be_checked() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("tokenizer.model");
         let files = TokenizerFiles::find_in(dir.path(), &["tokenizer.model"]);
         let check = || files.check(FileRole::SentencePiece);
+        let refused = || check().unwrap_err().into_kind();
         fs::write(&path, [0xff, 0]).unwrap();
         assert!(check().is_ok());
         fs::write(&path, "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n")
             .unwrap();
-        assert!(matches!(kind(check()), ErrorKind::LfsPointer { .. }));
+        assert!(matches!(refused(), ErrorKind::File(tensorfile::ErrorKind::LfsPointer { .. })));
         fs::write(&path, "").unwrap();
-        assert!(matches!(kind(check()), ErrorKind::Empty));
-        assert!(matches!(files.check(FileRole::Tekken), Err(Error::NoFile { .. })));
+        assert!(matches!(refused(), ErrorKind::File(tensorfile::ErrorKind::Empty)));
+        assert_eq!(check().unwrap_err().path(), Some(&*path));
+        let absent = files.check(FileRole::Tekken).unwrap_err();
+        assert!(matches!(absent.kind(), ErrorKind::NoFile { .. }), "{absent}");
     }
 
     #[test]
@@ -240,12 +236,15 @@ mod tests {
             .unwrap();
         let names = ["tokenizer.json", "tokenizer_config.json"];
         let files = TokenizerFiles::find_in(dir.path(), &names);
-        assert!(matches!(files.json(), Err(Error::NotJson { .. })));
+        let refused = || files.json().unwrap_err().into_kind();
+        assert!(matches!(refused(), ErrorKind::Json(JsonError::NotJson { .. })));
         assert_eq!(files.tokenizer_config().unwrap(), json!({ "model_max_length": 1e30 }));
         let absent = files.read(FileRole::Processor).unwrap_err();
-        assert!(matches!(absent, Error::NoFile { what: "processor_config.json", .. }), "{absent}");
+        let what = "processor_config.json";
+        assert!(matches!(absent.kind(), ErrorKind::NoFile { what: of } if *of == what), "{absent}");
+        assert_eq!(absent.path(), Some(dir.path()));
         fs::write(dir.path().join("tokenizer.json"), "").unwrap();
-        assert!(matches!(kind(files.json()), ErrorKind::Empty));
+        assert!(matches!(refused(), ErrorKind::File(tensorfile::ErrorKind::Empty)));
         fs::write(dir.path().join("tokenizer.json"), "\"Not Found\"").unwrap();
         let error = files.json().unwrap_err().to_string();
         assert!(error.ends_with("expected an object or a list, found a string"), "{error}");

@@ -1,12 +1,10 @@
 //! The text of an index (`*.safetensors.index.json`): which shard holds which tensor.
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
-use std::path::Path;
-
 use tensorfile::reserve::{self, NoMemory};
 
-use crate::index_text::{self, Entry};
-use crate::{Error, Result, natural};
+use crate::index_text::{self, Entry, no_memory};
+use crate::{ErrorKind, Result, natural};
 
 /// Which shard holds which tensor, as an index says it. Names stay in the index's text.
 #[derive(Debug)]
@@ -23,7 +21,7 @@ pub(crate) struct WeightMap {
 }
 
 impl WeightMap {
-    /// Parses the text of the index at `path`, which is only named in errors.
+    /// Parses the text of an index.
     ///
     /// A byte-order mark is skipped. `metadata` may be anything or absent, and so may all other
     /// keys beside `weight_map`. An index without `weight_map` is accepted as accelerate writes
@@ -32,14 +30,14 @@ impl WeightMap {
     ///
     /// # Errors
     ///
-    /// [`Error::Json`] with line and column, [`Error::NoWeightMap`], and of the tensors the first
-    /// by name: [`Error::ShardPathType`], [`Error::ShardPath`], [`Error::MappedTwice`].
-    pub(crate) fn parse(path: &Path, mut text: String) -> Result<Self> {
-        let parsed = index_text::parse(path, &text)?;
+    /// [`ErrorKind::Json`] with line and column, [`ErrorKind::NoWeightMap`], and of the tensors the
+    /// first by name: [`ErrorKind::ShardPathType`], [`ErrorKind::ShardPath`],
+    /// [`ErrorKind::MappedTwice`].
+    pub(crate) fn parse(mut text: String) -> Result<Self> {
+        let parsed = index_text::parse(&text)?;
         let total_size = parsed.metadata.total_size.map(DeclaredSize);
         let metadata = parsed.metadata.strings;
         let (mut entries, is_bare) = (parsed.entries, parsed.is_bare);
-        let no_memory = |none: NoMemory| index_text::no_memory(path, none);
         reserve::push_str(&mut text, &parsed.unescaped).map_err(no_memory)?;
         let shards = sort_shards(parsed.shards, &mut entries).map_err(no_memory)?;
 
@@ -50,8 +48,8 @@ impl WeightMap {
             entries.sort_by(|a, b| name(a).cmp(name(b)));
             let mut pairs = entries.iter().zip(entries.iter().skip(1));
             if let Some((twice, _)) = pairs.find(|(a, b)| name(a) == name(b)) {
-                let tensor = text.get(twice.name()).unwrap_or_default().into();
-                return Err(Error::MappedTwice { path: path.into(), tensor });
+                let tensor = text.get(twice.name()).unwrap_or_default();
+                return Err(ErrorKind::MappedTwice.in_tensor(tensor));
             }
         }
         Ok(Self { text, entries, shards, total_size, metadata, is_bare })
@@ -151,11 +149,16 @@ impl DeclaredSize {
 #[cfg(test)]
 mod tests {
     use super::WeightMap;
-    use crate::{Error, Result};
-    use std::path::Path;
+    use crate::{ErrorKind, JsonError, Result};
 
     fn parse(text: &str) -> Result<WeightMap> {
-        WeightMap::parse(Path::new("x.safetensors.index.json"), text.to_owned())
+        WeightMap::parse(text.to_owned())
+    }
+
+    /// The tensor that the error for a text names, if any, and its kind.
+    fn refused(text: &str) -> (Option<String>, ErrorKind) {
+        let error = parse(text).unwrap_err();
+        (error.tensor().map(str::to_owned), error.into_kind())
     }
 
     /// Name and shard of every tensor.
@@ -188,8 +191,11 @@ mod tests {
 
     #[test]
     fn a_number_that_json_lacks_is_no_shard() {
-        let refused = parse(r#"{"metadata": {}, "weight_map": {"a": NaN}}"#);
-        assert!(matches!(refused, Err(Error::Json { line: 1, column: 38, .. })), "{refused:?}");
+        let (_, kind) = refused(r#"{"metadata": {}, "weight_map": {"a": NaN}}"#);
+        let ErrorKind::Json(JsonError::Syntax { line, column, .. }) = kind else {
+            panic!("{kind:?}")
+        };
+        assert_eq!((line, column), (1, 38));
     }
 
     #[test]
@@ -280,10 +286,10 @@ mod tests {
             r#"{"architectures": ["x"], "model_type": "llama"}"#,
             r#"{"a": "m.bin"}"#,
         ] {
-            assert!(matches!(parse(text), Err(Error::NoWeightMap { .. })), "{text}");
+            assert!(matches!(refused(text), (None, ErrorKind::NoWeightMap)), "{text}");
         }
-        let escape = parse(r#"{"a": "../m.safetensors"}"#);
-        assert!(matches!(escape, Err(Error::ShardPath { .. })), "{escape:?}");
+        let (_, escape) = refused(r#"{"a": "../m.safetensors"}"#);
+        assert!(matches!(escape, ErrorKind::ShardPath { .. }), "{escape:?}");
     }
 
     #[test]
@@ -298,8 +304,8 @@ mod tests {
             ("true", "a boolean"),
         ] {
             let text = format!(r#"{{"weight_map": {{"z": 1, "t": {json}, "u": "/x"}}}}"#);
-            match parse(&text) {
-                Err(Error::ShardPathType { tensor, found, .. }) => {
+            match refused(&text) {
+                (Some(tensor), ErrorKind::ShardPathType { found }) => {
                     assert_eq!((&*tensor, &*found), ("t", expected));
                 }
                 other => panic!("{json}: {other:?}"),
@@ -310,8 +316,8 @@ mod tests {
     #[test]
     fn a_shard_path_that_leaves_the_folder_is_refused_with_its_text() {
         let text = r#"{"weight_map": {"a": "m.safetensors", "c": "x", "b": "..\u002foutside.safetensors"}}"#;
-        match parse(text) {
-            Err(Error::ShardPath { tensor, value, .. }) => {
+        match refused(text) {
+            (Some(tensor), ErrorKind::ShardPath { value, .. }) => {
                 assert_eq!((&*tensor, &*value), ("b", "../outside.safetensors"));
             }
             other => panic!("{other:?}"),
@@ -324,8 +330,8 @@ mod tests {
             r#"{"weight_map": {"ab": "m.safetensors", "c": "m.safetensors", "ab": "m.safetensors"}}"#,
             r#"{"weight_map": {"ab": "m.safetensors", "\u0061b": "n.safetensors"}}"#,
         ] {
-            match parse(text) {
-                Err(Error::MappedTwice { tensor, .. }) => assert_eq!(&*tensor, "ab"),
+            match refused(text) {
+                (Some(tensor), ErrorKind::MappedTwice) => assert_eq!(tensor, "ab"),
                 other => panic!("{other:?}"),
             }
         }
@@ -345,8 +351,8 @@ mod tests {
             ("{\"weight_map\": {}, \"weight_map\": {}}", (1, 31), "twice"),
             ("[1, 2]", (1, 1), "an index: an object"),
         ] {
-            match parse(text) {
-                Err(Error::Json { line, column, message, .. }) => {
+            match refused(text) {
+                (None, ErrorKind::Json(JsonError::Syntax { line, column, message })) => {
                     assert_eq!((line, column), at, "{text} {message}");
                     assert!(message.contains(says) && !message.contains(" at line"), "{message}");
                 }
@@ -358,7 +364,8 @@ mod tests {
     #[test]
     fn text_of_another_kind_is_named() {
         for text in ["<html>", "404: Not Found", "3"] {
-            assert!(matches!(parse(text), Err(Error::NotJson { .. })), "{text}");
+            let (_, kind) = refused(text);
+            assert!(matches!(kind, ErrorKind::Json(JsonError::NotJson { .. })), "{text}: {kind:?}");
         }
     }
 

@@ -22,7 +22,8 @@ pub struct Limit {
     pub limit: u64,
     /// How much of it there is.
     pub found: u64,
-    /// The option that raises the limit, as `Type::field`; `None` if none does.
+    /// The option that raises the limit, as `Type::field`, or that makes smaller what is saved;
+    /// `None` if there is none.
     pub option: Option<&'static str>,
 }
 
@@ -76,6 +77,9 @@ impl fmt::Display for Limit {
         }
         write!(f, ", the limit is {limit}")?;
         match option {
+            Some(option) if option.starts_with("SaveOptions") => {
+                write!(f, " (a smaller {option} avoids it)")
+            }
             Some(option) => write!(f, " ({option} raises it)"),
             None => Ok(()),
         }

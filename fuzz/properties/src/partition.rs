@@ -37,9 +37,9 @@ const DTYPES: [Dtype; 6] =
 pub fn partition(data: &[u8]) -> Result<(), String> {
     let mut input = Unstructured::new(data);
     let Ok((tensors, sizes)) = drafts(&mut input) else { return Ok(()) };
-    let Ok(rules) = Partition::from_json("rules.json", input.take_rest()) else { return Ok(()) };
+    let Ok(rules) = Partition::from_json(input.take_rest()) else { return Ok(()) };
     let again = serde_json::to_vec(&rules).map_err(|error| error.to_string())?;
-    match Partition::from_json("rules.json", &again) {
+    match Partition::from_json(&again) {
         Ok(same) if same == rules => {}
         other => return Err(format!("{rules:?} is read back as {other:?}")),
     }

@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 use std::path::{Component, Path};
 
-use modeldir::{Error, Fault, ModelDir};
+use modeldir::{ErrorKind, Fault, ModelDir};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -41,7 +41,7 @@ fn check(folder: &Path, text: &[u8]) -> Result<(), String> {
     if shown.chars().any(|c| c.is_control() && c != '\n') {
         return Err(format!("shown as {shown:?}"));
     }
-    let Error::Incomplete { faults, .. } = &error else { return Ok(()) };
+    let ErrorKind::Incomplete { faults, .. } = error.kind() else { return Ok(()) };
     for fault in faults {
         let Fault::MissingShard { shard, .. } = fault else {
             return Err(format!("there are no shards: {fault:?}"));

@@ -2,11 +2,13 @@
 
 use std::fs;
 
-use modeldir::{Error, LoadOptions, LoadPlan, ModelDir, Partition, Topology};
+use modeldir::{
+    Error, ErrorKind, LoadOptions, LoadPlan, ModelDir, Partition, PartitionError, Topology,
+};
 use modeldir_fixtures::{DTYPES, Tensor, dtype_bits, file};
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use tensorfile::{ErrorKind, SelectionFault};
+use tensorfile::{ErrorKind as FileErrorKind, SelectionFault};
 
 use super::oracle::{Lists, UNEVEN};
 use crate::loading::threads;
@@ -184,12 +186,15 @@ fn refusal<'a>(tensors: &'a [(Tensor, &Given)], rank: usize) -> Option<Refusal<'
 
 impl Refusal<'_> {
     fn is(&self, error: &Error) -> bool {
-        match (self, error) {
-            (Self::Rules, Error::Cut { .. } | Error::UnevenExperts { .. }) => true,
-            (Self::PartialByte(name), Error::File(error)) => {
-                let kind = error.kind();
-                matches!(kind, ErrorKind::Selection(SelectionFault::PartialByte { .. }))
-                    && error.tensor() == Some(*name)
+        match (self, error.kind()) {
+            (
+                Self::Rules,
+                ErrorKind::Partition(
+                    PartitionError::Cut { .. } | PartitionError::UnevenExperts { .. },
+                ),
+            ) => true,
+            (Self::PartialByte(name), ErrorKind::File(FileErrorKind::Selection(fault))) => {
+                matches!(fault, SelectionFault::PartialByte { .. }) && error.tensor() == Some(*name)
             }
             _ => false,
         }

@@ -6,7 +6,7 @@ use std::fs;
 use std::num::NonZeroU64;
 
 use modeldir::{
-    AsyncLoadOptions, Error, LoadOptions, LoadPlan, ModelDir, Partition, SaveOptions,
+    AsyncLoadOptions, Error, ErrorKind, LoadOptions, LoadPlan, ModelDir, Partition, SaveOptions,
     StreamOptions, Tensor, TensorStore, Topology,
 };
 use modeldir_fixtures::{ShardedModel, Tensor as Made};
@@ -62,8 +62,8 @@ fn a_plan_with_strided_parts_is_not_mapped_and_the_error_names_one() {
         file.display()
     );
     assert_eq!(error.to_string(), expected);
-    let Error::ScatteredMap { path, tensor, runs } = error else { panic!("{error:?}") };
-    assert_eq!((path.as_path(), &*tensor, runs), (file.as_path(), name, 64));
+    assert!(matches!(error.kind(), ErrorKind::ScatteredMap { runs: 64 }), "{error:?}");
+    assert_eq!((error.path(), error.tensor()), (Some(&*file), Some(name)));
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn what_a_rank_takes_is_the_same_loaded_read_and_mapped() {
         let error = store.get(left_out).unwrap_err();
         assert_eq!(error.tensor(), Some(left_out), "{error}");
         let error = plan.only([left_out]).unwrap_err();
-        assert!(matches!(error, Error::NotPlanned { .. }), "{error}");
+        assert!(matches!(error.kind(), ErrorKind::NotPlanned), "{error}");
     }
     for count in [1, 2, 8] {
         let options = LoadOptions { threads: threads(count), ..LoadOptions::default() };

@@ -92,7 +92,7 @@ fn check(
         |(key, style): &(&str, &str)| (key.replace("L.", "model.layers.*."), Value::from(*style));
     let plan: Map<String, Value> = plan.iter().map(entry).collect();
     let plan = Value::from(plan).to_string();
-    let partition = Partition::from_hf("plan.json", plan.as_bytes(), renames).unwrap();
+    let partition = Partition::from_hf(plan.as_bytes(), renames).unwrap();
     let ranks: Topology = serde_json::from_value(ranks.clone()).unwrap();
     let names: Vec<_> =
         tensors.iter().map(|(name, _)| full(name.trim_start_matches("[]"))).collect();

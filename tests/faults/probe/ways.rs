@@ -4,7 +4,7 @@
 use std::thread;
 
 use modeldir::{AsyncLoadOptions, Cancel, Existing, LoadOptions, LoadPlan, MapOptions, ModelDir};
-use modeldir::{Error, Result, Topology};
+use modeldir::{Error, ErrorKind, Result, Topology};
 use modeldir::{OpenOptions, Partition, SaveOptions, Selection, StreamOptions, TensorStore};
 use serde_json::json;
 use tensorfile::{TensorFile, Writer};
@@ -146,8 +146,7 @@ fn asynchronous(
     digests: &mut Digests,
 ) -> Result<()> {
     let no_runtime = |error: std::io::Error| {
-        let (path, message) = (args.path.clone(), error.to_string().into());
-        Error::Threads { path, threads: 1, message }
+        ErrorKind::Threads { threads: 1, message: error.to_string().into() }.at(&args.path)
     };
     let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(no_runtime)?;
     let options = AsyncLoadOptions {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use modeldir::{Error, ModelDir, Partition, Uneven};
+use modeldir::{Error, ErrorKind, ModelDir, Partition, PartitionError, Uneven};
 use tensorfile::PathText;
 
 use crate::run::Result;
@@ -44,14 +44,20 @@ impl RuleArgs {
     ///
     /// A file that cannot be read or is not rules, a broken configuration, or no rules at all.
     pub(crate) fn partition(&self, model: &ModelDir) -> Result<Partition> {
-        let built_in = model.config().and_then(Partition::for_config);
+        let built_in = model.config().and_then(|config| Ok(Partition::for_config(config)?));
+        let is_absence = |error: &Error| matches!(error.kind(), ErrorKind::NoFile { .. });
+        let has_none = |error: &Error| {
+            let no_rules =
+                matches!(error.kind(), ErrorKind::Partition(PartitionError::NoRules { .. }));
+            no_rules || is_absence(error)
+        };
         let mut partition = match (&self.rules, built_in) {
-            (None, Err(error @ Error::NoFile { .. })) => {
+            (None, Err(error)) if is_absence(&error) => {
                 return Err(format!("{error}; rules can be given with --rules FILE").into());
             }
             (None, built_in) => built_in?,
             (Some(path), Ok(built_in)) => in_front(read(path)?, built_in),
-            (Some(path), Err(Error::NoRules { .. } | Error::NoFile { .. })) => read(path)?,
+            (Some(path), Err(error)) if has_none(&error) => read(path)?,
             (Some(_), Err(error)) => return Err(error.into()),
         };
         match self.uneven {
@@ -66,7 +72,7 @@ impl RuleArgs {
 
 fn read(path: &Path) -> Result<Partition> {
     let bytes = fs::read(path).map_err(|error| format!("{}: {error}", PathText(path)))?;
-    Ok(Partition::from_json(path, &bytes)?)
+    Ok(Partition::from_json(&bytes).map_err(|error| error.at(path))?)
 }
 
 /// One's own rules and whatever else they say, with others behind them.

@@ -35,18 +35,6 @@ impl fmt::Display for Names<'_> {
     }
 }
 
-/// Displays which field of `OpenOptions` raises a limit.
-pub(super) struct RaisedBy(pub(super) Option<&'static str>);
-
-impl fmt::Display for RaisedBy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Some(option) => write!(f, " (OpenOptions::{option} raises it)"),
-            None => Ok(()),
-        }
-    }
-}
-
 /// Displays paths that were found after what they are, and nothing if there are none.
 pub(super) struct Found<'a>(pub(super) &'static str, pub(super) &'a [PathBuf]);
 

@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tensorfile::Metadata;
 use tensorfile::reserve::{self, NoMemory};
-use tensorfile::{ErrorKind, Metadata};
 use tracing::debug_span;
 use tracing::field::Empty;
 
@@ -17,7 +17,7 @@ use crate::options::{MissingShards, OpenOptions, Unindexed};
 use crate::report::StrayTensor;
 use crate::resolve::Causes;
 use crate::weight_map::WeightMap;
-use crate::{Error, Fault, Result};
+use crate::{Error, ErrorKind, Fault, Result};
 
 /// Faults of tensors that an error lists; more are only counted, for there may be millions.
 const MAX_TENSOR_FAULTS: usize = 1000;
@@ -144,7 +144,7 @@ fn judge(
     if faults.is_empty() {
         return Ok(skipped);
     }
-    Err(Error::Incomplete { path: root.to_owned(), faults, more })
+    Err(ErrorKind::Incomplete { faults, more }.at(root))
 }
 
 /// What the join found that leaves no whole model: the first faults, and how many more.
@@ -198,7 +198,7 @@ fn find_aliases(
 }
 
 fn no_memory(root: &Path, none: NoMemory) -> Error {
-    ErrorKind::from(none).at(root).into()
+    Error::from(tensorfile::ErrorKind::from(none)).at(root)
 }
 
 /// The fault of a shard that cannot be used.
@@ -210,7 +210,7 @@ fn shard_fault(
 ) -> Fault {
     let shard: Arc<Path> = shard.into();
     match error.kind() {
-        ErrorKind::NotFound | ErrorKind::DanglingLink { .. } => {
+        tensorfile::ErrorKind::NotFound | tensorfile::ErrorKind::DanglingLink { .. } => {
             Fault::MissingShard { cause: causes.cause(&shard), shard, tensors }
         }
         _ => Fault::UnusableShard { shard, error, tensors },

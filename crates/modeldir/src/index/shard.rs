@@ -126,7 +126,8 @@ pub(super) fn open_all<'m>(
     let asked = reserve::check::<Opened<'_>>(paths.len());
     asked.map_err(|none| no_memory(root.to_owned(), none))?;
     let threads = threads::count(options.threads, paths.len()).min(MAX_OPEN_FILES);
-    threads::in_pool(root, threads, |pool| {
+    threads::in_pool(threads, |pool| {
         pool.install(|| paths.par_iter().enumerate().map(open).collect())
     })
+    .map_err(|error| error.at(root))
 }

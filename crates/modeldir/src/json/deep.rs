@@ -1,8 +1,6 @@
 //! Stack for the parser, which takes some of it for each value within a value.
 
-use std::path::Path;
-
-use crate::{Error, Result};
+use crate::{ErrorKind, Result};
 
 /// Values within values for which any stack is thought to suffice: in a debug build each takes
 /// 2 KiB, and no known file has a dozen.
@@ -12,37 +10,28 @@ const SHALLOW: usize = 24;
 /// debug build.
 const STACK_BYTES: usize = 2 << 20;
 
-/// Parses the JSON text of the file at `path` by a function that recurses to the parser's limit: on
-/// the stack there is, or on one of its own if the text nests deep, for the caller's may be small.
+/// Parses a JSON text by a function that recurses to the parser's limit: on the stack there is, or on
+/// one of its own if the text nests deep, for the caller's may be small.
 ///
 /// # Errors
 ///
-/// [`Error::Threads`] if the text nests deep and no thread can be started.
-pub(super) fn on_enough_stack<R: Send>(
-    path: &Path,
-    text: &str,
-    parse: impl FnOnce() -> R + Send,
-) -> Result<R> {
+/// [`ErrorKind::Threads`] if the text nests deep and no thread can be started.
+pub(super) fn on_enough_stack<R: Send>(text: &str, parse: impl FnOnce() -> R + Send) -> Result<R> {
     if nests_deeper(text, SHALLOW) {
-        return on_stack_of(STACK_BYTES, path, parse);
+        return on_stack_of(STACK_BYTES, parse);
     }
     Ok(parse())
 }
 
-/// Parses the file at `path` on a stack of this many bytes.
-fn on_stack_of<R: Send>(
-    stack_bytes: usize,
-    path: &Path,
-    parse: impl FnOnce() -> R + Send,
-) -> Result<R> {
+/// Parses on a stack of this many bytes.
+fn on_stack_of<R: Send>(stack_bytes: usize, parse: impl FnOnce() -> R + Send) -> Result<R> {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name("modeldir".into()).stack_size(stack_bytes);
         match thread.spawn_scoped(scope, parse).map(std::thread::ScopedJoinHandle::join) {
             Ok(Ok(parsed)) => Ok(parsed),
             Ok(Err(panic)) => std::panic::resume_unwind(panic),
             Err(error) => {
-                let (path, message) = (path.to_owned(), error.to_string().into());
-                Err(Error::Threads { path, threads: 1, message })
+                Err(ErrorKind::Threads { threads: 1, message: error.to_string().into() }.into())
             }
         }
     })
@@ -67,9 +56,7 @@ fn nests_deeper(text: &str, max: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
-    use super::{SHALLOW, nests_deeper, on_enough_stack, on_stack_of};
+    use super::{ErrorKind, SHALLOW, nests_deeper, on_enough_stack, on_stack_of};
 
     #[test]
     fn brackets_count_outside_strings_until_they_close() {
@@ -93,17 +80,16 @@ mod tests {
         let here = std::thread::current().id();
         for (levels, is_here) in [(SHALLOW, true), (SHALLOW + 1, false)] {
             let text = "[".repeat(levels);
-            let path = Path::new("config.json");
-            let ran = on_enough_stack(path, &text, || std::thread::current().id()).unwrap();
+            let ran = on_enough_stack(&text, || std::thread::current().id()).unwrap();
             assert_eq!(ran == here, is_here, "{levels}");
         }
     }
 
     #[test]
-    fn a_thread_that_cannot_start_is_an_error_of_the_file() {
+    fn a_thread_that_cannot_start_is_an_error() {
         // No address space has room for that.
-        let error = on_stack_of(usize::MAX / 2, Path::new("config.json"), || ()).unwrap_err();
-        assert_eq!(error.path(), Some(Path::new("config.json")));
-        assert!(error.to_string().starts_with("config.json: cannot start 1 threads: "), "{error}");
+        let error = on_stack_of(usize::MAX / 2, || ()).unwrap_err();
+        assert!(error.to_string().starts_with("cannot start 1 threads: "), "{error}");
+        assert!(matches!(error.kind(), ErrorKind::Threads { threads: 1, .. }), "{error:?}");
     }
 }

@@ -1,15 +1,14 @@
 //! Tolerant parsing: strict JSON first, then with the non-finite numbers that Python writes.
 
-use std::path::Path;
-
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use tensorfile::{Lookalike, shortened};
 
 use super::deep::on_enough_stack;
 use super::duplicates::duplicate_keys;
+use super::error::JsonError;
 use super::non_finite::{original_offset, rewrite};
-use crate::{Error, Result};
+use crate::Result;
 
 /// Bytes of memory that the value of one text may take, by a generous estimate: 1 GiB.
 ///
@@ -18,60 +17,56 @@ use crate::{Error, Result};
 const MAX_VALUE_BYTES: u64 = 1 << 30;
 
 /// The object or list of a JSON text; `NaN` and infinities become `{"__float__": "NaN"}` and so on.
-pub(crate) fn parse(path: &Path, text: &str) -> Result<Value> {
-    let (value, _) = parse_accepted(path, text)?;
+pub(crate) fn parse(text: &str) -> Result<Value> {
+    let (value, _) = parse_accepted(text)?;
     if value.is_object() || value.is_array() {
         return Ok(value);
     }
-    Err(wrong_kind(path, text, "an object or a list", &value))
+    Err(wrong_kind(text, "an object or a list", &value).into())
 }
 
 /// As [`parse`], for a text that must hold an object, with a note for each duplicate key in it.
-pub(crate) fn parse_object(path: &Path, text: &str) -> Result<(Map<String, Value>, Vec<String>)> {
-    let (value, rewritten) = parse_accepted(path, text)?;
+pub(crate) fn parse_object(text: &str) -> Result<(Map<String, Value>, Vec<String>)> {
+    let (value, rewritten) = parse_accepted(text)?;
     let Value::Object(object) = value else {
-        return Err(wrong_kind(path, text, "an object", &value));
+        return Err(wrong_kind(text, "an object", &value).into());
     };
     let parsed = rewritten.as_deref().unwrap_or(text);
-    let notes = on_enough_stack(path, parsed, || duplicate_keys(parsed))?;
+    let notes = on_enough_stack(parsed, || duplicate_keys(parsed))?;
     Ok((object, notes))
 }
 
 /// The error for a text that holds a JSON value of another kind.
-fn wrong_kind(path: &Path, text: &str, expected: &str, found: &Value) -> Error {
+fn wrong_kind(text: &str, expected: &str, found: &Value) -> JsonError {
     let (line, column) = position(text, text.len() - text.trim_start().len());
     let message = format!("expected {expected}, found {}", super::kind(found)).into();
-    Error::Json { path: path.to_owned(), line, column, message }
+    JsonError::Syntax { line, column, message }
 }
 
 /// The value, and the text that was parsed in the end if it is not `text` itself.
-fn parse_accepted(path: &Path, text: &str) -> Result<(Value, Option<String>)> {
-    check_size(path, text)?;
-    let strict = match from_str(path, text)? {
+fn parse_accepted(text: &str) -> Result<(Value, Option<String>)> {
+    check_size(text)?;
+    let strict = match from_str(text)? {
         Ok(value) => return Ok((value, None)),
         Err(error) => error,
     };
     let Some(rewritten) = rewrite(text) else {
-        return Err(syntax_error(path, text, text, &strict));
+        return Err(syntax_error(text, text, &strict).into());
     };
-    check_size(path, &rewritten)?;
-    match from_str(path, &rewritten)? {
+    check_size(&rewritten)?;
+    match from_str(&rewritten)? {
         Ok(value) => Ok((value, Some(rewritten))),
-        Err(error) => Err(syntax_error(path, text, &rewritten, &error)),
+        Err(error) => Err(syntax_error(text, &rewritten, &error).into()),
     }
 }
 
-/// The value of the JSON text of the file at `path`, or what is wrong with it, whatever stack there
-/// is.
-pub(crate) fn from_str<T: DeserializeOwned + Send>(
-    path: &Path,
-    text: &str,
-) -> Result<serde_json::Result<T>> {
-    on_enough_stack(path, text, || serde_json::from_str(text))
+/// The value of a JSON text, or what is wrong with it, whatever stack there is.
+pub(crate) fn from_str<T: DeserializeOwned + Send>(text: &str) -> Result<serde_json::Result<T>> {
+    on_enough_stack(text, || serde_json::from_str(text))
 }
 
 /// Refuses a text whose value would take more memory than there may be asked for.
-fn check_size(path: &Path, text: &str) -> Result<()> {
+fn check_size(text: &str) -> Result<(), JsonError> {
     let cost = |byte| match byte {
         b'{' => 768,
         b'[' | b',' => 144,
@@ -79,19 +74,13 @@ fn check_size(path: &Path, text: &str) -> Result<()> {
     };
     let needed = text.bytes().map(cost).sum();
     if needed > MAX_VALUE_BYTES {
-        return Err(Error::JsonTooDense { path: path.to_owned(), needed, max: MAX_VALUE_BYTES });
+        return Err(JsonError::TooDense { needed, max: MAX_VALUE_BYTES });
     }
     Ok(())
 }
 
 /// The error of a parse of `parsed`, told in terms of the original text.
-pub(crate) fn syntax_error(
-    path: &Path,
-    text: &str,
-    parsed: &str,
-    error: &serde_json::Error,
-) -> Error {
-    let path = path.to_owned();
+pub(crate) fn syntax_error(text: &str, parsed: &str, error: &serde_json::Error) -> JsonError {
     let offset = original_offset(text, offset_of(parsed, error.line(), error.column()));
     let (line, column) = position(text, offset);
     let start = start_of(text);
@@ -99,13 +88,13 @@ pub(crate) fn syntax_error(
         looks_like
             if !matches!(looks_like, Lookalike::Json | Lookalike::Unknown) && !start.is_empty() =>
         {
-            Error::NotJson { path, line, column, looks_like, start }
+            JsonError::NotJson { line, column, looks_like, start }
         }
         _ => {
             let message = error.to_string();
             // serde_json ends its messages with the position in the text that it was given.
             let message = message.rsplit_once(" at line ").map_or(&*message, |(what, _)| what);
-            Error::Json { path, line, column, message: shortened(message) }
+            JsonError::Syntax { line, column, message: shortened(message) }
         }
     }
 }
@@ -135,16 +124,15 @@ pub(super) fn position(text: &str, offset: usize) -> (usize, usize) {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use serde_json::json;
 
-    use super::{Error, parse, parse_object, position};
+    use super::{JsonError, parse, parse_object, position};
+    use crate::ErrorKind;
 
     const PATH: &str = "config.json";
 
     fn fails(text: &str) -> String {
-        parse(Path::new(PATH), text).unwrap_err().to_string()
+        parse(text).unwrap_err().at(PATH).to_string()
     }
 
     #[test]
@@ -160,7 +148,7 @@ mod tests {
             ("{\r\n\"a\":\r\n-1}\r\n", json!({ "a": -1 })),
         ];
         for (text, value) in cases {
-            assert_eq!(parse(Path::new(PATH), text).unwrap(), value, "{text}");
+            assert_eq!(parse(text).unwrap(), value, "{text}");
         }
     }
 
@@ -203,7 +191,8 @@ mod tests {
         for (text, message) in cases {
             let error = fails(text);
             assert!(error.starts_with(&format!("config.json: {message}")), "{error}");
-            assert!(matches!(parse(Path::new(PATH), text), Err(Error::NotJson { .. })));
+            let kind = parse(text).unwrap_err().into_kind();
+            assert!(matches!(kind, ErrorKind::Json(JsonError::NotJson { .. })), "{kind:?}");
         }
     }
 
@@ -212,7 +201,7 @@ mod tests {
         for (text, found) in
             [("[]", "a list"), ("\"Not Found\"", "a string"), ("404", "the number 404")]
         {
-            let error = parse_object(Path::new(PATH), text).unwrap_err().to_string();
+            let error = parse_object(text).unwrap_err().to_string();
             assert!(
                 error.ends_with(&format!("column 1: expected an object, found {found}")),
                 "{error}"
@@ -222,7 +211,7 @@ mod tests {
 
     #[test]
     fn the_last_duplicate_counts_and_is_noted() {
-        let (object, notes) = parse_object(Path::new(PATH), r#"{"a": 1, "a": NaN}"#).unwrap();
+        let (object, notes) = parse_object(r#"{"a": 1, "a": NaN}"#).unwrap();
         assert_eq!(object["a"], json!({ "__float__": "NaN" }));
         assert_eq!(notes, ["duplicate key \"a\": the last one counts"]);
     }
@@ -234,7 +223,7 @@ mod tests {
             let error = fails(&text);
             assert!(error.contains("recursion limit exceeded"), "{error}");
             let shallow = format!("{{\"a\":{}1{}}}", open.repeat(levels), close.repeat(levels));
-            assert!(parse_object(Path::new(PATH), &shallow).is_ok());
+            assert!(parse_object(&shallow).is_ok());
         };
         std::thread::Builder::new()
             .stack_size(256 << 10)
@@ -252,11 +241,11 @@ mod tests {
     #[test]
     fn texts_that_would_fill_the_memory_are_refused() {
         let text = format!("[{}0]", "{\"\":0},".repeat(1_200_000));
-        let refused = parse(Path::new(PATH), &text);
-        assert!(matches!(refused, Err(Error::JsonTooDense { .. })), "{refused:?}");
-        assert!(
-            parse(Path::new(PATH), &text[..80]).is_err_and(|e| matches!(e, Error::Json { .. }))
-        );
+        let kind = |text| parse(text).unwrap_err().into_kind();
+        let refused = kind(&text);
+        assert!(matches!(refused, ErrorKind::Json(JsonError::TooDense { .. })), "{refused:?}");
+        let refused = kind(&text[..80]);
+        assert!(matches!(refused, ErrorKind::Json(JsonError::Syntax { .. })), "{refused:?}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fmt;
 
-use crate::{Error, Result};
+use super::error::LaunchError;
 
 /// What starts the processes of a distributed job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -30,11 +30,11 @@ impl Launcher {
     ///
     /// # Errors
     ///
-    /// [`Error::HalfSetRank`] if only one of rank and size is set, [`Error::RankNotANumber`].
+    /// [`LaunchError::HalfSet`] if only one of rank and size is set, [`LaunchError::NotANumber`].
     pub(super) fn numbers(
         self,
         look_up: &impl Fn(&str) -> Option<OsString>,
-    ) -> Result<Option<Numbers>> {
+    ) -> Result<Option<Numbers>, LaunchError> {
         let read = |name| look_up(name).map(|value| Variable { name, value });
         let [rank, size, local_rank, local_size] = self.variables();
         let (rank, size) = match (read(rank), read(size)) {
@@ -123,18 +123,18 @@ struct Variable {
 
 impl Variable {
     /// The value as decimal digits and nothing else.
-    fn number(&self) -> Result<Number> {
+    fn number(&self) -> Result<Number, LaunchError> {
         let is_plain = |text: &&str| text.bytes().all(|b| b.is_ascii_digit());
         let number = self.value.to_str().filter(is_plain).and_then(|text| text.parse().ok());
         match number {
             Some(value) => Ok(Number { name: self.name, value }),
-            None => Err(Error::RankNotANumber { variable: self.name, value: self.text() }),
+            None => Err(LaunchError::NotANumber { variable: self.name, value: self.text() }),
         }
     }
 
     /// The error of a variable that is set while the other of its pair is not.
-    fn without(&self, unset: &'static str, launcher: Launcher) -> Error {
-        Error::HalfSetRank { variable: self.name, value: self.text(), unset, launcher }
+    fn without(&self, unset: &'static str, launcher: Launcher) -> LaunchError {
+        LaunchError::HalfSet { variable: self.name, value: self.text(), unset, launcher }
     }
 
     fn text(&self) -> Box<str> {

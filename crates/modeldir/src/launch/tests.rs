@@ -2,11 +2,11 @@
 
 use std::ffi::OsString;
 
+use super::LaunchError;
 use super::{Launcher, Rank, rank_from};
-use crate::{Error, Result};
 
 /// The rank in an environment written as `NAME=value NAME=value`.
-fn rank(environment: &str) -> Result<Option<Rank>> {
+fn rank(environment: &str) -> Result<Option<Rank>, LaunchError> {
     let pairs: Vec<_> =
         environment.split_whitespace().filter_map(|pair| pair.split_once('=')).collect();
     rank_from(|name| pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into()))
@@ -131,7 +131,7 @@ fn rejects_a_half_set_pair() {
         ),
     ] {
         let error = rank(environment).unwrap_err();
-        assert!(matches!(error, Error::HalfSetRank { .. }), "{error:?}");
+        assert!(matches!(error, LaunchError::HalfSet { .. }), "{error:?}");
         assert_eq!(error.to_string(), message);
     }
 }
@@ -155,7 +155,7 @@ fn rejects_what_is_no_number() {
         ),
     ] {
         let error = rank(environment).unwrap_err();
-        assert!(matches!(error, Error::RankNotANumber { .. }), "{error:?}");
+        assert!(matches!(error, LaunchError::NotANumber { .. }), "{error:?}");
         assert_eq!(error.to_string(), message);
     }
 }
@@ -181,7 +181,7 @@ fn rejects_numbers_that_do_not_go_together() {
         ("RANK=0 WORLD_SIZE=2 LOCAL_WORLD_SIZE=4", "LOCAL_WORLD_SIZE=4, WORLD_SIZE=2", more),
     ] {
         let error = rank(environment).unwrap_err();
-        assert!(matches!(error, Error::ImpossibleRank { .. }), "{error:?}");
+        assert!(matches!(error, LaunchError::Impossible { .. }), "{error:?}");
         assert_eq!(error.to_string(), format!("{names}: {reason}"));
     }
 }

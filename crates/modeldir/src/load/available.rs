@@ -3,26 +3,26 @@
 
 mod groups;
 
-use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use tensorfile::PathText;
-
-use crate::{Error, Result};
+use super::memory_limit::MemoryLimit;
+use crate::{ErrorKind, Result};
 
 /// Whether a load makes sure that there is memory before it allocates any.
 ///
 /// ```
-/// use modeldir::{Error, LoadOptions, MemoryCheck, ModelDir};
+/// use modeldir::{Error, ErrorKind, LoadOptions, MemoryCheck, ModelDir};
 ///
 /// let model = ModelDir::open(modeldir_fixtures::model("llama"))?;
 /// let options = LoadOptions { memory_check: MemoryCheck::Available, ..LoadOptions::default() };
 /// match model.plan().load(&options) {
 ///     Ok(store) => assert_eq!(store.len(), model.len()),
-///     Err(Error::NotEnoughMemory { needed, available, limit, .. }) => {
-///         println!("{needed} bytes needed, {available} available: {limit}");
-///     }
-///     Err(error) => return Err(error),
+///     Err(error) => match error.kind() {
+///         ErrorKind::NotEnoughMemory { needed, available, limit } => {
+///             println!("{needed} bytes needed, {available} available: {limit}");
+///         }
+///         _ => return Err(error),
+///     },
 /// }
 /// # Ok::<(), Error>(())
 /// ```
@@ -41,27 +41,6 @@ pub enum MemoryCheck {
     Available,
 }
 
-/// What bounds the memory that a load can take.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum MemoryLimit {
-    /// What the machine has left: `MemAvailable` in `/proc/meminfo`.
-    Machine,
-    /// The limit of the control group with this folder.
-    ControlGroup(PathBuf),
-}
-
-impl fmt::Display for MemoryLimit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Machine => f.write_str("MemAvailable of this machine"),
-            Self::ControlGroup(folder) => {
-                write!(f, "limit of control group {}", PathText(folder))
-            }
-        }
-    }
-}
-
 impl MemoryCheck {
     /// Makes sure that there are this many bytes for a load from `root`, if that is asked for.
     pub(super) fn check(self, root: &Path, needed: u64) -> Result<()> {
@@ -77,7 +56,7 @@ impl MemoryCheck {
 fn check(root: &Path, needed: u64, tightest: Option<(u64, MemoryLimit)>) -> Result<()> {
     match tightest {
         Some((available, limit)) if needed > available => {
-            Err(Error::NotEnoughMemory { path: root.into(), needed, available, limit })
+            Err(ErrorKind::NotEnoughMemory { needed, available, limit }.at(root))
         }
         _ => Ok(()),
     }

@@ -7,13 +7,14 @@ use super::sync::{AtomicBool, Ordering};
 /// Ends the loads that were given it; cheap to clone, and all clones are the same flag.
 ///
 /// ```
-/// use modeldir::{Cancel, Error, LoadOptions, ModelDir};
+/// use modeldir::{Cancel, Error, ErrorKind, LoadOptions, ModelDir};
 ///
 /// let model = ModelDir::open(modeldir_fixtures::model("llama"))?;
 /// let cancel = Cancel::default();
 /// let options = LoadOptions { cancel: Some(&cancel), ..LoadOptions::default() };
 /// cancel.cancel(); // from any thread, before or while it loads
-/// assert!(matches!(model.plan().load(&options), Err(Error::Cancelled { .. })));
+/// let error = model.plan().load(&options).unwrap_err();
+/// assert!(matches!(error.kind(), ErrorKind::Cancelled));
 /// # Ok::<(), Error>(())
 /// ```
 #[derive(Clone, Debug, Default)]

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::queue::Queue;
 use super::sync::{self, AtomicUsize, Ordering, Scope};
-use crate::{Error, Result};
+use crate::{ErrorKind, Result};
 
 /// The workers of a load, which come and go.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ impl Crew {
     ///
     /// # Errors
     ///
-    /// [`Error::Threads`] with the path of the queue if there can be no thread at all; fewer than
+    /// [`ErrorKind::Threads`] with the path of the queue if there can be no thread at all; fewer than
     /// were wanted are enough.
     pub(super) fn run<J: Send>(&self, queue: &Queue<'_, J>, work: &impl Work<J>) -> Result<()> {
         sync::scope(|scope| {
@@ -65,8 +65,8 @@ impl Crew {
             let (started, failed): (Vec<_>, Vec<_>) = starts.partition(io::Result::is_ok);
             match failed.into_iter().find_map(io::Result::err) {
                 Some(error) if started.is_empty() => {
-                    let (path, message) = (queue.root().to_owned(), error.to_string().into());
-                    Err(Error::Threads { path, threads: self.copying, message })
+                    let message = error.to_string().into();
+                    Err(ErrorKind::Threads { threads: self.copying, message }.at(queue.root()))
                 }
                 _ => Ok(()),
             }

@@ -6,7 +6,7 @@ use super::job::{self, Job};
 use super::{LoadOptions, LoadStats, Run};
 use crate::index::TensorId;
 use crate::plan::{LoadPlan, PlannedTensor};
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 
 impl LoadPlan {
     /// Reads the tensors of the plan into memory of the caller's, in parallel.
@@ -30,9 +30,10 @@ impl LoadPlan {
     ///
     /// # Errors
     ///
-    /// [`Error::TensorNotFound`] and [`Error::NotPlanned`] for a place whose name is not that of a
-    /// tensor of the plan, [`Error::Destination`] for a tensor with no place, with several, or with
-    /// one of another length; all before anything is read. Otherwise as [`load`](Self::load).
+    /// [`ErrorKind::TensorNotFound`] and [`ErrorKind::NotPlanned`] for a place whose name is not that
+    /// of a tensor of the plan, [`ErrorKind::Destination`] for a tensor with no place, with several,
+    /// or with one of another length; all before anything is read. Otherwise as
+    /// [`load`](Self::load).
     pub fn load_into<'m, N: AsRef<str>>(
         &self,
         places: impl IntoIterator<Item = (N, &'m mut [u8])>,
@@ -61,8 +62,8 @@ impl LoadPlan {
 
     fn no_destination(&self, planned: PlannedTensor<'_>, found: Box<[usize]>) -> Error {
         let path = self.index.shard_path(planned.stored().shard().id());
-        let (tensor, needed) = (planned.name().into(), planned.byte_len());
-        Error::Destination { path, tensor, needed, found }
+        let kind = ErrorKind::Destination { needed: planned.byte_len(), found };
+        kind.at(path).in_tensor(planned.name())
     }
 }
 

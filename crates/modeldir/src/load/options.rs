@@ -33,7 +33,8 @@ pub struct LoadOptions<'a> {
     /// once more, from the calling thread, when the last byte is there. It never hears less than
     /// before.
     pub progress: Option<&'a (dyn Fn(Progress) + Sync)>,
-    /// Ends the load early when it is set, with [`Error::Cancelled`](crate::Error::Cancelled).
+    /// Ends the load early when it is set, with
+    /// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled).
     pub cancel: Option<&'a Cancel>,
     /// Whether to make sure that there is memory before any is allocated. To change where a process
     /// that the system ends costs more than an error.

@@ -9,7 +9,7 @@ use std::vec;
 
 use super::cancel::Cancel;
 use super::sync::{Mutex, MutexGuard};
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 
 /// What is left to do, shared by the workers.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl<'p, J> Queue<'p, J> {
     pub(super) fn next(&self) -> Option<(usize, J)> {
         let (number, job) = self.lock().jobs.next()?;
         if self.cancel.is_some_and(Cancel::is_cancelled) {
-            self.fail(number, Error::Cancelled { path: self.root.into() });
+            self.fail(number, ErrorKind::Cancelled.at(self.root));
             return None;
         }
         Some((number, job))

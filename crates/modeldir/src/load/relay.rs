@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::PoisonError;
 
 use super::sync::{self, Mutex, Receiver, SyncSender, sync_channel};
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 
 /// Runs `make` in a thread of its own, while `take` gets what it sends, up to `ahead` of it later.
 ///
@@ -14,7 +14,8 @@ use crate::{Error, Result};
 ///
 /// # Errors
 ///
-/// Those of `take`, then those of `make`; [`Error::Threads`] with the path if there can be no thread.
+/// Those of `take`, then those of `make`; [`ErrorKind::Threads`] with the path if there can be no
+/// thread.
 ///
 /// # Panics
 ///
@@ -34,8 +35,7 @@ pub(super) fn relay<T: Send, R: Send, E: From<Error>>(
             *made.lock().unwrap_or_else(PoisonError::into_inner) = Some(done);
         };
         sync::spawn(scope, "modeldir-stream".into(), run).map_err(|error| {
-            let (path, message) = (path.to_owned(), error.to_string().into());
-            Error::Threads { path, threads: 1, message }
+            ErrorKind::Threads { threads: 1, message: error.to_string().into() }.at(path)
         })?;
         let taken = catch_unwind(AssertUnwindSafe(|| take(receiver)));
         stop();

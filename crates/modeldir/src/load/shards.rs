@@ -60,7 +60,7 @@ impl Opener for Shards<'_> {
     fn check(&self, shard: ShardId, reader: &ShardReader) -> Result<()> {
         let unchanged = reader.file().check_unchanged();
         // If it is shorter now, it has lost some tensor; otherwise none in particular.
-        Ok(unchanged.map_err(|error| self.index.with_tensor(error, shard, 0..0))?)
+        unchanged.map_err(|error| self.index.with_tensor(error.into(), shard, 0..0))
     }
 
     fn closed(&self, reader: &ShardReader, elapsed: Duration) {

@@ -14,7 +14,7 @@ use super::windows::{WINDOWS, Windows};
 use super::{LoadOptions, LoadStats, Run, job, memory, tensors};
 use crate::layout::in_memory;
 use crate::plan::LoadPlan;
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 
 /// How to stream a plan.
 #[derive(Clone, Copy, Debug, Default)]
@@ -50,7 +50,7 @@ impl LoadPlan {
     ///
     /// # Errors
     ///
-    /// What `take` returns, which ends the stream. [`Error::TensorTooLarge`] before anything is
+    /// What `take` returns, which ends the stream. [`ErrorKind::TensorTooLarge`] before anything is
     /// read, for a tensor that needs more memory than may be used. Otherwise as
     /// [`load`](Self::load), after all tensors of the windows before.
     pub fn stream<E: From<Error>>(
@@ -107,7 +107,7 @@ impl LoadPlan {
             left = left.saturating_sub(window.tensors.len());
             for tensor in window.tensors {
                 if stop.is_cancelled() {
-                    return Err(Error::Cancelled { path: self.index.root.clone() }.into());
+                    return Err(ErrorKind::Cancelled.at(&self.index.root).into());
                 }
                 (taker.take)(tensor)?;
             }

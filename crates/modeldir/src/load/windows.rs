@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 
 use crate::layout::{in_memory, most_memory};
 use crate::plan::{LoadPlan, Placed};
-use crate::{Error, Result};
+use crate::{ErrorKind, Result};
 
 /// Memory that streaming uses unasked, if no tensor needs more.
 const DEFAULT_IN_FLIGHT: u64 = 512 << 20;
@@ -92,8 +92,8 @@ impl<'p> Windows<'p> {
             if needed > max {
                 let tensor = self.plan.pair(placed).stored();
                 let path = self.plan.index.shard_path(tensor.shard().id());
-                let tensor = tensor.name().into();
-                return Err(Error::TensorTooLarge { path, tensor, needed, max });
+                let kind = ErrorKind::TensorTooLarge { needed, max };
+                return Err(kind.at(path).in_tensor(tensor.name()));
             }
         }
         Ok(())

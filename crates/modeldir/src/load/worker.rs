@@ -12,8 +12,8 @@ use super::job::Job;
 use super::progress::Meter;
 use super::scratch::Scratch;
 use super::shards::Shards;
+use crate::Result;
 use crate::index::Index;
-use crate::{Error, Result};
 
 /// What the workers of one load share.
 pub(super) struct Shared<'a> {
@@ -49,11 +49,9 @@ impl Worker<Job<'_>> for Reading<'_, '_> {
         let index = self.shared.index;
         let shard = match self.open.take() {
             Some(shard) => shard,
-            None => self
-                .shared
-                .files
-                .open(job.request.shard)
-                .map_err(|error| about(index, &job, error))?,
+            None => self.shared.files.open(job.request.shard).map_err(|error| {
+                index.with_tensor(error, job.request.shard, job.request.read.span())
+            })?,
         };
         let shard = self.open.insert(shard);
         let bytes_read = read(index, shard, job, &mut self.scratch)?;
@@ -81,16 +79,6 @@ fn read(
     let Range { start, end } = request.read.span();
     let _span = trace_span!(parent: &reader.span, "request", start, end).entered();
     fill(reader, &request.read, request.transform, place, scratch)
-        .map_err(|error| index.with_tensor(error, request.shard, start..end))?;
+        .map_err(|error| index.with_tensor(error.into(), request.shard, start..end))?;
     Ok(request.byte_len())
-}
-
-/// Names the first tensor of a job in the error that kept it from being read.
-fn about(index: &Index, job: &Job<'_>, error: Error) -> Error {
-    match error {
-        Error::File(error) => {
-            index.with_tensor(error, job.request.shard, job.request.read.span()).into()
-        }
-        other => other,
-    }
 }

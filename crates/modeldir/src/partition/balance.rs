@@ -1,5 +1,6 @@
 //! Which layers go on which of several devices of unequal memory.
 
+use super::error::PartitionError;
 use super::rules::Pp;
 use super::{ExtraLayers, LayerSplit, Partition};
 use crate::{Error, Result};
@@ -26,8 +27,8 @@ impl Partition {
     ///
     /// # Errors
     ///
-    /// [`Error::Budgets`] if the layers do not fit; [`Error::Pattern`] for a rule that contradicts
-    /// itself; [`Error::Number`] for a stage that does not exist.
+    /// [`PartitionError::Budgets`] if the layers do not fit; [`PartitionError::Pattern`] for a rule that contradicts
+    /// itself; [`PartitionError::Number`] for a stage that does not exist.
     pub fn balance_by_bytes<'n>(
         &self,
         tensors: impl IntoIterator<Item = (&'n str, u64)>,
@@ -88,8 +89,9 @@ impl<'a> Loads<'a> {
             (Some(Pp::Skip), _) => return Ok(()),
             (Some(Pp::Stage(number)), _) if number <= last => number..number + 1,
             (Some(Pp::Stage(number)), _) => {
-                let (tensor, count) = (name.into(), self.budgets.len());
-                return Err(Error::Number { tensor, what: "stage", number, count });
+                let count = self.budgets.len();
+                let kind = PartitionError::Number { what: "stage", number, count };
+                return Err(Error::from(kind).in_tensor(name));
             }
         };
         self.hold(devices, bytes);
@@ -104,7 +106,7 @@ impl<'a> Loads<'a> {
 
     /// The sizes that fill the least fraction of each budget.
     fn balance(&self) -> Result<LayerSplit> {
-        let does_not_fit = || Error::Budgets {
+        let does_not_fit = || PartitionError::Budgets {
             bytes: self.fixed.iter().chain(&self.layers).sum(),
             budgets: self.budgets.into(),
         };
@@ -139,8 +141,8 @@ impl<'a> Loads<'a> {
 
 #[cfg(test)]
 mod tests {
-    use crate::Error;
     use crate::partition::{LayerSplit, Partition};
+    use crate::{Error, ErrorKind, PartitionError};
 
     fn model() -> (Partition, Vec<(String, u64)>) {
         let rules = r#"{"rules": [
@@ -213,7 +215,10 @@ mod tests {
         assert_eq!(split(200, &[900, 400]).unwrap(), LayerSplit::Sizes(vec![4, 0]));
         assert_eq!(split(200, &[600]).unwrap(), LayerSplit::Sizes(vec![4]));
         let error = split(201, &[600]).unwrap_err();
-        assert!(matches!(error, Error::Budgets { .. }), "{error}");
+        assert!(
+            matches!(error.kind(), ErrorKind::Partition(PartitionError::Budgets { .. })),
+            "{error}"
+        );
     }
 
     #[test]
@@ -221,7 +226,10 @@ mod tests {
         let rules = r#"{"rules": [{"match": "x", "pp": {"stage": 2}}]}"#;
         let partition: Partition = serde_json::from_str(rules).unwrap();
         let error = partition.balance_by_bytes([("x", 1)], &[1000, 1000]).unwrap_err();
-        let expected = matches!(error, Error::Number { what: "stage", number: 2, count: 2, .. });
+        let expected = matches!(
+            error.kind(),
+            ErrorKind::Partition(PartitionError::Number { what: "stage", number: 2, count: 2, .. })
+        );
         assert!(expected, "{error}");
     }
 
@@ -229,7 +237,10 @@ mod tests {
     fn what_does_not_fit_is_refused_with_the_sums() {
         for budgets in [&[][..], &[0], &[500, 500], &[100, 10_000]] {
             let error = balance(budgets).unwrap_err();
-            assert!(matches!(error, Error::Budgets { .. }), "{error}");
+            assert!(
+                matches!(error.kind(), ErrorKind::Partition(PartitionError::Budgets { .. })),
+                "{error}"
+            );
         }
     }
 }

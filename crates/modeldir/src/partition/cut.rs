@@ -6,12 +6,13 @@ use tensorfile::Selection;
 
 use super::Partition;
 use super::cutter::Cutter;
+use super::error::PartitionError;
 use super::kinds::Kinds;
 use super::rules::{Decided, Matcher};
 use super::siblings::{Siblings, TensorShape};
 use super::topology::Topology;
 use super::words::Shown;
-use crate::{Error, Quantization, Result};
+use crate::{Quantization, Result};
 
 /// What one rank takes of each tensor, and what was odd.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,13 +58,13 @@ impl Partition {
     ///
     /// # Errors
     ///
-    /// - [`Error::Cut`] if a tensor cannot be cut as its rule says.
-    /// - [`Error::UnevenExperts`], [`Error::UnevenSlots`], [`Error::NoExpertSlots`] or
-    ///   [`Error::ExpertSlot`] if experts cannot be shared out.
-    /// - [`Error::LayerSizes`] if stages of given sizes do not make the layers.
-    /// - [`Error::Number`] for a tensor of an expert or a stage that does not exist.
-    /// - [`Error::Pattern`] for a rule that contradicts itself.
-    /// - [`Error::UnusedRules`] or [`Error::UnmatchedTensors`] if the rules are [`strict`](Self::strict).
+    /// - [`PartitionError::Cut`] if a tensor cannot be cut as its rule says.
+    /// - [`PartitionError::UnevenExperts`], [`PartitionError::UnevenSlots`], [`PartitionError::NoExpertSlots`] or
+    ///   [`PartitionError::ExpertSlot`] if experts cannot be shared out.
+    /// - [`PartitionError::LayerSizes`] if stages of given sizes do not make the layers.
+    /// - [`PartitionError::Number`] for a tensor of an expert or a stage that does not exist.
+    /// - [`PartitionError::Pattern`] for a rule that contradicts itself.
+    /// - [`PartitionError::UnusedRules`] or [`PartitionError::UnmatchedTensors`] if the rules are [`strict`](Self::strict).
     pub fn cut(
         &self,
         topology: &Topology,
@@ -90,10 +91,12 @@ impl Partition {
         let parts = parts.collect::<Result<_>>()?;
         let report = cutter.report(&matcher, &decided);
         if self.strict && !report.unused.is_empty() {
-            return Err(Error::UnusedRules { patterns: report.unused.into() });
+            return Err(PartitionError::UnusedRules { patterns: report.unused.into() }.into());
         }
         if self.strict && !report.unmatched.is_empty() {
-            return Err(Error::UnmatchedTensors { tensors: report.unmatched.into() });
+            return Err(
+                PartitionError::UnmatchedTensors { tensors: report.unmatched.into() }.into()
+            );
         }
         Ok(Cut { parts, report })
     }

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use tensorfile::Selection;
 
+use super::error::PartitionError;
 use super::interval::{Line, Piece};
 use super::locate;
 use super::misfit::Misfit;
@@ -51,11 +52,11 @@ struct Target<'a> {
 
 impl Target<'_> {
     fn error(&self, misfit: Misfit) -> Error {
-        Error::Cut {
-            tensor: self.tensor.name.into(),
+        let kind = PartitionError::Cut {
             rule: self.rule.map_or("", |rule| rule.pattern.as_str()).into(),
             misfit,
-        }
+        };
+        Error::from(kind).in_tensor(self.tensor.name)
     }
 }
 
@@ -125,7 +126,7 @@ impl<'a> Cutter<'a> {
         if (self.experts.layer, self.experts.count) != (target.layer, Some(count)) {
             let (split, ep) = (self.topology.expert_split(), self.topology.ep());
             let list = split.experts(count, target.layer, ep, self.partition.uneven);
-            let list = list.map_err(|error| error.of_tensor(target.tensor.name))?;
+            let list = list.map_err(|error| Error::from(error).in_tensor(target.tensor.name))?;
             self.experts = Experts { layer: target.layer, count: Some(count), list };
         }
         Ok(&self.experts.list)
@@ -141,8 +142,8 @@ impl<'a> Cutter<'a> {
         let Some(number) = expert.filter(|_| !self.has_all_experts()) else { return Ok(true) };
         let count = self.num_experts;
         if number >= count {
-            let tensor = target.tensor.name.into();
-            return Err(Error::Number { tensor, what: "expert", number, count });
+            let kind = PartitionError::Number { what: "expert", number, count };
+            return Err(Error::from(kind).in_tensor(target.tensor.name));
         }
         Ok(self.experts(target, count)?.contains(&number))
     }

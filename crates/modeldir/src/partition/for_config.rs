@@ -3,11 +3,12 @@
 use std::num::NonZeroUsize;
 
 use super::Partition;
+use super::error::PartitionError;
 use super::layouts::block_size;
 use super::rules::{Pp, Rule};
 use super::tables::{FAMILIES, Family, Line, Place, Take};
 use super::tp::{Axis, Heads, Part, Split, Tp};
-use crate::{Error, ModelConfig, Quantization, Result};
+use crate::{ModelConfig, Quantization};
 
 impl Partition {
     /// The rules of the family that `model_type` names, with the numbers of this model.
@@ -25,7 +26,7 @@ impl Partition {
     /// use tensorfile::{Dtype, Selection};
     ///
     /// let json = br#"{"model_type": "phi3", "num_attention_heads": 4, "num_hidden_layers": 1}"#;
-    /// let config = ModelConfig::from_json("config.json", json)?;
+    /// let config = ModelConfig::from_json(json)?;
     /// let name = "model.layers.0.self_attn.qkv_proj.weight";
     /// let tensor = TensorShape { name, dtype: Dtype::BF16, shape: &[192, 64] };
     /// let ranks = Topology::tensor_parallel(1, 2)?;
@@ -37,16 +38,17 @@ impl Partition {
     ///
     /// # Errors
     ///
-    /// [`Error::NoRules`] for another family; [`Error::NoNumber`] if the configuration lacks a
+    /// [`PartitionError::NoRules`] for another family; [`PartitionError::NoNumber`] if the configuration lacks a
     /// number that the rules need.
-    pub fn for_config(config: &ModelConfig) -> Result<Self> {
+    pub fn for_config(config: &ModelConfig) -> Result<Self, PartitionError> {
         let model_type = config.model_type().unwrap_or_default();
         let family = FAMILIES.iter().find(|family| family.model_types.contains(&model_type));
-        let family = family.ok_or_else(|| Error::NoRules { model_type: model_type.into() })?;
+        let family =
+            family.ok_or_else(|| PartitionError::NoRules { model_type: model_type.into() })?;
         let numbers = Numbers::new(config, family);
         let lines = family.lists.iter().copied().flatten();
         Ok(Self {
-            rules: lines.map(|line| numbers.rule(line)).collect::<Result<_>>()?,
+            rules: lines.map(|line| numbers.rule(line)).collect::<Result<_, PartitionError>>()?,
             num_layers: config.num_hidden_layers(),
             num_experts: config.num_experts(),
             ..Self::default()
@@ -77,7 +79,7 @@ impl<'a> Numbers<'a> {
         Self { config, is_tied, block }
     }
 
-    fn rule(&self, line: &Line) -> Result<Rule> {
+    fn rule(&self, line: &Line) -> Result<Rule, PartitionError> {
         let pp = line.place.map(|place| match place {
             Place::On(pp) => pp,
             Place::Embedding if self.is_tied => Pp::Ends,
@@ -93,7 +95,7 @@ impl<'a> Numbers<'a> {
         })
     }
 
-    fn tp(&self, take: Take) -> Result<Tp> {
+    fn tp(&self, take: Take) -> Result<Tp, PartitionError> {
         let one = NonZeroUsize::MIN;
         let aligned = |axis| Split { align: self.block, ..Split::along(axis) };
         Ok(match take {
@@ -123,16 +125,20 @@ impl<'a> Numbers<'a> {
         })
     }
 
-    fn query_heads(&self) -> Result<NonZeroUsize> {
+    fn query_heads(&self) -> Result<NonZeroUsize, PartitionError> {
         self.number(self.config.num_attention_heads(), "num_attention_heads")
     }
 
-    fn kv_heads(&self) -> Result<NonZeroUsize> {
+    fn kv_heads(&self) -> Result<NonZeroUsize, PartitionError> {
         self.number(self.config.num_key_value_heads(), "num_key_value_heads")
     }
 
-    fn number(&self, value: Option<usize>, field: &'static str) -> Result<NonZeroUsize> {
-        value.and_then(NonZeroUsize::new).ok_or_else(|| Error::NoNumber {
+    fn number(
+        &self,
+        value: Option<usize>,
+        field: &'static str,
+    ) -> Result<NonZeroUsize, PartitionError> {
+        value.and_then(NonZeroUsize::new).ok_or_else(|| PartitionError::NoNumber {
             model_type: self.config.model_type().unwrap_or_default().into(),
             field,
         })
@@ -166,7 +172,7 @@ mod tests {
         let rules = Partition { misaligned: Misaligned::Cover, ..rules };
         let name = "model.layers.0.mlp.experts.gate_up_proj";
         let tensor = TensorShape { name, dtype: Dtype::BF16, shape: &[2, 8, 12] };
-        let part = |rank: usize, size: usize| -> Result<Option<Selection>> {
+        let part = |rank: usize, size: usize| -> Result<Option<Selection>, crate::Error> {
             let ranks = Topology::tensor_parallel(rank, size)?;
             Ok(rules.cut(&ranks, None, &[tensor])?.parts.remove(0))
         };

@@ -3,13 +3,13 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
-use std::path::Path;
 
+use super::error::PartitionError;
 use super::pattern::Pattern;
 use super::rules::{Ep, Rule};
 use super::tp::{Axis, Part, Split, Tp, Uneven};
 use super::{Partition, from_bytes};
-use crate::{Error, Result};
+use crate::Result;
 
 /// Styles by which transformers stores nothing differently: they are about communication.
 const HOOKS_ONLY: [&str; 12] = [
@@ -76,29 +76,27 @@ impl Partition {
     ///     ("**.experts.{e}.(gate|up)_proj.*", "layers.*.mlp.experts.gate_up_proj"),
     ///     ("**.experts.{e}.down_proj.*", "layers.*.mlp.experts.down_proj"),
     /// ];
-    /// let partition = Partition::from_hf("plan.json", plan.as_bytes(), &renames)?;
+    /// let partition = Partition::from_hf(plan.as_bytes(), &renames)?;
     /// assert_eq!(partition.rules.len(), 3);
     /// # Ok::<(), modeldir::Error>(())
     /// ```
     ///
     /// A pattern with `{e}` is of tensors that hold one expert each, and that are not packed.
     /// Biases are cut as their weight is, also those of packed modules, which transformers cuts as
-    /// if they were not packed. `path` is for errors.
+    /// if they were not packed.
     ///
     /// # Errors
     ///
-    /// [`Error::Json`] and its neighbours where the bytes are no such object; [`Error::TpStyle`] for a style that is not
-    /// known; [`Error::Pattern`] for a key or a name that is no pattern.
-    pub fn from_hf(path: impl AsRef<Path>, plan: &[u8], renames: &[(&str, &str)]) -> Result<Self> {
-        let path = path.as_ref();
-        let plan: BTreeMap<String, String> = from_bytes(path, plan)?;
+    /// [`ErrorKind::Json`](crate::ErrorKind::Json) if the bytes are no such object;
+    /// [`PartitionError::TpStyle`] for an unknown style; [`PartitionError::Pattern`] for a key or a name that is no pattern.
+    pub fn from_hf(plan: &[u8], renames: &[(&str, &str)]) -> Result<Self> {
+        let plan: BTreeMap<String, String> = from_bytes(plan)?;
         let mut rules = Vec::with_capacity(plan.len());
         // A parameter comes before its module.
         let mut keys: Vec<_> = plan.iter().collect();
         keys.sort_by_key(|(key, _)| Reverse((key.matches('.').count(), key.len())));
         for (key, name) in keys {
-            let style = Style::from_name(name).ok_or_else(|| Error::TpStyle {
-                path: path.to_owned(),
+            let style = Style::from_name(name).ok_or_else(|| PartitionError::TpStyle {
                 module: key.as_str().into(),
                 style: name.as_str().into(),
             })?;
@@ -150,7 +148,7 @@ mod tests {
     use serde_json::json;
     use tensorfile::{Dtype, Selection};
 
-    use crate::{Error, Partition, TensorShape, Topology};
+    use crate::{ErrorKind, JsonError, Partition, PartitionError, TensorShape, Topology};
 
     /// The parts of BF16 tensors for rank 1 of 2.
     fn parts(
@@ -158,7 +156,7 @@ mod tests {
         renames: &[(&str, &str)],
         tensors: &[(&str, &[usize])],
     ) -> Vec<Option<Selection>> {
-        let partition = Partition::from_hf("plan.json", plan.as_bytes(), renames).unwrap();
+        let partition = Partition::from_hf(plan.as_bytes(), renames).unwrap();
         let tensors: Vec<_> = tensors
             .iter()
             .map(|&(name, shape)| TensorShape { name, dtype: Dtype::BF16, shape })
@@ -221,7 +219,7 @@ mod tests {
             &[("layers.0.moe.0.w1.weight", &[4, 6]), ("layers.0.moe.0.w2.weight", &[6, 4])];
         assert_eq!(parts(plan, &renames, tensors), [dim(0, 2..4), dim(1, 2..4)]);
         // Without the names on disk, the report says that the plan met nothing.
-        let partition = Partition::from_hf("plan.json", plan.as_bytes(), &[]).unwrap();
+        let partition = Partition::from_hf(plan.as_bytes(), &[]).unwrap();
         let w1 = TensorShape { name: tensors[0].0, dtype: Dtype::BF16, shape: tensors[0].1 };
         let cut = partition.cut(&Topology::tensor_parallel(0, 2).unwrap(), None, &[w1]).unwrap();
         assert_eq!(cut.report.unused.len(), 2);
@@ -230,7 +228,7 @@ mod tests {
     #[test]
     fn grouped_experts_are_shared_out() {
         let plan = br#"{"layers.*.experts.gate_up_proj": "grouped_gemm"}"#;
-        let partition = Partition::from_hf("plan.json", plan, &[]).unwrap();
+        let partition = Partition::from_hf(plan, &[]).unwrap();
         let ranks: Topology = serde_json::from_str(r#"{"ep": "1/2"}"#).unwrap();
         let name = "model.layers.0.experts.gate_up_proj_bias";
         let tensor = TensorShape { name, dtype: Dtype::BF16, shape: &[4, 6] };
@@ -241,7 +239,7 @@ mod tests {
     fn experts_with_names_of_their_own_are_shared_out_by_them() {
         let plan = br#"{"layers.*.experts.gate_up_proj": "grouped_gemm"}"#;
         let renames = [("**.moe.{e}.w1.*", "layers.*.experts.gate_up_proj")];
-        let partition = Partition::from_hf("plan.json", plan, &renames).unwrap();
+        let partition = Partition::from_hf(plan, &renames).unwrap();
         let ranks: Topology = serde_json::from_str(r#"{"ep": "1/2"}"#).unwrap();
         let names = [0, 1, 2, 3].map(|expert| format!("layers.0.moe.{expert}.w1.weight"));
         let tensors: Vec<_> = names
@@ -273,12 +271,15 @@ mod tests {
     #[test]
     fn unknown_styles_are_named() {
         let plan = br#"{"lm_head": "diagonal"}"#;
-        let error = Partition::from_hf("plan.json", plan, &[]).unwrap_err();
+        let error = Partition::from_hf(plan, &[]).unwrap_err();
         assert!(
-            matches!(&error, Error::TpStyle { style, .. } if &**style == "diagonal"),
+            matches!(error.kind(), ErrorKind::Partition(PartitionError::TpStyle { style, .. }) if &**style == "diagonal"),
             "{error}"
         );
-        let error = Partition::from_hf("plan.json", b"{\"lm_head\": 1}", &[]).unwrap_err();
-        assert!(matches!(error, Error::Json { line: 1, .. }), "{error}");
+        let error = Partition::from_hf(b"{\"lm_head\": 1}", &[]).unwrap_err();
+        assert!(
+            matches!(error.kind(), ErrorKind::Json(JsonError::Syntax { line: 1, .. })),
+            "{error}"
+        );
     }
 }

@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Result};
+use super::error::PartitionError;
 
 /// Numbers from here on are not those of layers or experts.
 pub(super) const MAX_NUMBER: usize = 1 << 20;
@@ -212,9 +212,9 @@ pub(super) fn number(segment: &str) -> Option<usize> {
 }
 
 impl TryFrom<String> for Pattern {
-    type Error = Error;
+    type Error = PartitionError;
 
-    fn try_from(text: String) -> Result<Self> {
+    fn try_from(text: String) -> Result<Self, PartitionError> {
         text.parse()
     }
 }

@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use super::error::PartitionError;
 use super::topology::At;
 use super::tp::Uneven;
-use crate::{Error, Result};
 
 /// How layers are shared out over the stages of a pipeline.
 ///
@@ -32,8 +32,8 @@ impl LayerSplit {
     ///
     /// # Errors
     ///
-    /// [`Error::LayerSizes`] if the sizes do not make that many stages or layers.
-    pub fn layers(&self, num_layers: usize, stage: At) -> Result<Range<usize>> {
+    /// [`PartitionError::LayerSizes`] if the sizes do not make that many stages or layers.
+    pub fn layers(&self, num_layers: usize, stage: At) -> Result<Range<usize>, PartitionError> {
         self.check(stage)?;
         let (rank, size) = (stage.rank(), stage.size());
         let (each, more) = (num_layers / size, num_layers % size);
@@ -47,7 +47,11 @@ impl LayerSplit {
             let total = sizes.iter().try_fold(0, |sum: usize, size| sum.checked_add(*size));
             if total != Some(num_layers) {
                 let sizes = sizes.as_slice().into();
-                return Err(Error::LayerSizes { sizes, stages: size, layers: Some(num_layers) });
+                return Err(PartitionError::LayerSizes {
+                    sizes,
+                    stages: size,
+                    layers: Some(num_layers),
+                });
             }
             let start = sizes.iter().take(rank).sum();
             return Ok(start..start + sizes.get(rank).copied().unwrap_or(0));
@@ -56,9 +60,9 @@ impl LayerSplit {
     }
 
     /// Refuses sizes for another number of stages.
-    pub(super) fn check(&self, stage: At) -> Result<()> {
+    pub(super) fn check(&self, stage: At) -> Result<(), PartitionError> {
         match self {
-            Self::Sizes(sizes) if sizes.len() != stage.size() => Err(Error::LayerSizes {
+            Self::Sizes(sizes) if sizes.len() != stage.size() => Err(PartitionError::LayerSizes {
                 sizes: sizes.as_slice().into(),
                 stages: stage.size(),
                 layers: None,
@@ -91,9 +95,9 @@ impl ExpertSplit {
     ///
     /// # Errors
     ///
-    /// [`Error::UnevenExperts`] if the ranks do not divide them and `uneven` is [`Uneven::Error`],
-    /// [`Error::UnevenSlots`] if they do not divide the slots, whatever `uneven` says;
-    /// [`Error::NoExpertSlots`] if there is no list for the layer; [`Error::ExpertSlot`] if one
+    /// [`PartitionError::UnevenExperts`] if the ranks do not divide them and `uneven` is [`Uneven::Error`],
+    /// [`PartitionError::UnevenSlots`] if they do not divide the slots, whatever `uneven` says;
+    /// [`PartitionError::NoExpertSlots`] if there is no list for the layer; [`PartitionError::ExpertSlot`] if one
     /// that is listed does not exist.
     pub fn experts(
         &self,
@@ -101,7 +105,7 @@ impl ExpertSplit {
         layer: Option<usize>,
         rank: At,
         uneven: Uneven,
-    ) -> Result<Vec<usize>> {
+    ) -> Result<Vec<usize>, PartitionError> {
         match self {
             Self::Linear => Ok(linear(num_experts, rank, uneven)?.collect()),
             Self::RoundRobin => {
@@ -116,14 +120,14 @@ impl ExpertSplit {
                     (_, Some(layer)) => lists.get(layer),
                     (_, None) => None,
                 };
-                let list = list.ok_or(Error::NoExpertSlots { tensor: None })?;
+                let list = list.ok_or(PartitionError::NoExpertSlots)?;
                 let absent = list.iter().find(|expert| **expert >= num_experts);
                 if let Some(expert) = absent.copied() {
-                    return Err(Error::ExpertSlot { tensor: None, expert, count: num_experts });
+                    return Err(PartitionError::ExpertSlot { expert, count: num_experts });
                 }
                 let (count, size) = (list.len(), rank.size());
                 if count % size != 0 {
-                    return Err(Error::UnevenSlots { tensor: None, count, size });
+                    return Err(PartitionError::UnevenSlots { count, size });
                 }
                 Ok(list.get(rank.balanced(count)).unwrap_or_default().to_vec())
             }
@@ -132,10 +136,10 @@ impl ExpertSplit {
 }
 
 /// A run of neighbours.
-fn linear(count: usize, rank: At, uneven: Uneven) -> Result<Range<usize>> {
+fn linear(count: usize, rank: At, uneven: Uneven) -> Result<Range<usize>, PartitionError> {
     match uneven {
         Uneven::Error if count % rank.size() != 0 => {
-            Err(Error::UnevenExperts { tensor: None, count, size: rank.size() })
+            Err(PartitionError::UnevenExperts { count, size: rank.size() })
         }
         Uneven::Chunk => {
             let each = count.div_ceil(rank.size());
@@ -149,7 +153,7 @@ fn linear(count: usize, rank: At, uneven: Uneven) -> Result<Range<usize>> {
 #[cfg(test)]
 mod tests {
     use super::{ExpertSplit, LayerSplit};
-    use crate::Error;
+    use crate::PartitionError;
     use crate::partition::topology::At;
     use crate::partition::tp::Uneven;
 
@@ -171,7 +175,7 @@ mod tests {
     #[test]
     fn sizes_have_to_make_the_layers() {
         let error = LayerSplit::Sizes(vec![42, 36]).layers(80, At::new(0, 2).unwrap()).unwrap_err();
-        assert!(matches!(error, Error::LayerSizes { layers: Some(80), .. }), "{error}");
+        assert!(matches!(error, PartitionError::LayerSizes { layers: Some(80), .. }), "{error}");
     }
 
     fn experts(split: &ExpertSplit, uneven: Uneven, count: usize, size: usize) -> Vec<Vec<usize>> {
@@ -191,7 +195,10 @@ mod tests {
         for split in [linear, dealt] {
             let error =
                 split.experts(256, None, At::new(0, 3).unwrap(), Uneven::Error).unwrap_err();
-            assert!(matches!(error, Error::UnevenExperts { count: 256, size: 3, .. }), "{error}");
+            assert!(
+                matches!(error, PartitionError::UnevenExperts { count: 256, size: 3, .. }),
+                "{error}"
+            );
         }
     }
 
@@ -204,13 +211,13 @@ mod tests {
         let at = At::new(0, 2).unwrap();
         for layer in [None, Some(2)] {
             let error = each.experts(3, layer, at, Uneven::Error).unwrap_err();
-            assert!(matches!(error, Error::NoExpertSlots { .. }), "{error}");
+            assert!(matches!(error, PartitionError::NoExpertSlots { .. }), "{error}");
         }
         for uneven in [Uneven::Error, Uneven::Chunk, Uneven::Balanced] {
             let error = one.experts(3, None, At::new(0, 3).unwrap(), uneven).unwrap_err();
             assert_eq!(error.to_string(), "4 expert slots over 3 ranks; 2 or 4 would do");
         }
         let error = each.experts(2, Some(1), at, Uneven::Error).unwrap_err();
-        assert!(matches!(error, Error::ExpertSlot { expert: 2, .. }), "{error}");
+        assert!(matches!(error, PartitionError::ExpertSlot { expert: 2, .. }), "{error}");
     }
 }

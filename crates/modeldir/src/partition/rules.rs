@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::error::PartitionError;
 use super::layout::Layout;
 use super::pattern::{Numbers, Pattern, number};
 use super::tp::Tp;
-use crate::{Error, Result};
 
 /// Segments before the number of a layer.
 const LAYERS: [&str; 5] = ["layers", "h", "blocks", "block", "layer"];
@@ -92,7 +92,7 @@ impl Rule {
     }
 
     /// Refuses a rule that needs a number which its pattern does not find, or has no parts.
-    fn check(&self) -> Result<()> {
+    fn check(&self) -> Result<(), PartitionError> {
         let reason = match self {
             Self { ep: Some(Ep::Name), pattern, .. } if !pattern.has_expert() => {
                 "ep \"name\" needs {e}"
@@ -105,7 +105,7 @@ impl Rule {
             }
             _ => return Ok(()),
         };
-        Err(Error::Pattern { pattern: self.pattern.as_str().into(), reason })
+        Err(PartitionError::Pattern { pattern: self.pattern.as_str().into(), reason })
     }
 }
 
@@ -138,7 +138,7 @@ pub(super) struct Matcher<'a> {
 }
 
 impl<'a> Matcher<'a> {
-    pub(super) fn new(rules: &'a [Rule]) -> Result<Self> {
+    pub(super) fn new(rules: &'a [Rule]) -> Result<Self, PartitionError> {
         let mut by_segment: Vec<HashMap<&str, Vec<usize>>> = Vec::new();
         let mut anywhere = Vec::new();
         for (i, rule) in rules.iter().enumerate() {

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::error::PartitionError;
 use super::rules::{Decided, Pp};
 use super::topology::{At, Topology};
 use super::{ExtraLayers, Partition};
@@ -40,8 +41,8 @@ impl Stage {
             (Some(Pp::Skip), _) => false,
             (Some(Pp::Stage(stage)), _) if stage < size => stage == rank,
             (Some(Pp::Stage(number)), _) => {
-                let tensor = name.into();
-                return Err(Error::Number { tensor, what: "stage", number, count: size });
+                let kind = PartitionError::Number { what: "stage", number, count: size };
+                return Err(Error::from(kind).in_tensor(name));
             }
             (Some(Pp::Layer) | None, Some(layer)) if layer < self.num_layers => {
                 self.layers.contains(&layer)

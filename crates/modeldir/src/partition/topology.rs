@@ -6,6 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use super::placement::{ExpertSplit, LayerSplit};
+use crate::launch::LaunchError;
 use crate::{Error, Result, launch};
 
 /// A rank and how many there are: `1/4` is the second of four.
@@ -24,8 +25,8 @@ impl At {
     ///
     /// # Errors
     ///
-    /// [`Error::ImpossibleRank`] if there is no such rank.
-    pub fn new(rank: usize, size: usize) -> Result<Self> {
+    /// [`LaunchError::Impossible`] if there is no such rank.
+    pub fn new(rank: usize, size: usize) -> Result<Self, LaunchError> {
         launch::Rank::new(rank, size).map(Self::from)
     }
 
@@ -63,22 +64,22 @@ impl fmt::Display for At {
 }
 
 impl FromStr for At {
-    type Err = Error;
+    type Err = LaunchError;
 
     /// Reads `rank/size`.
-    fn from_str(text: &str) -> Result<Self> {
+    fn from_str(text: &str) -> Result<Self, LaunchError> {
         let numbers = text.split_once('/').and_then(|(rank, size)| {
             Some((rank.parse::<usize>().ok()?, size.parse::<usize>().ok()?))
         });
-        let (rank, size) = numbers.ok_or_else(|| Error::RankText { text: text.into() })?;
+        let (rank, size) = numbers.ok_or_else(|| LaunchError::NotARank { text: text.into() })?;
         Self::new(rank, size)
     }
 }
 
 impl TryFrom<String> for At {
-    type Error = Error;
+    type Error = LaunchError;
 
-    fn try_from(text: String) -> Result<Self> {
+    fn try_from(text: String) -> Result<Self, LaunchError> {
         text.parse()
     }
 }
@@ -129,7 +130,7 @@ impl Topology {
     ///
     /// # Errors
     ///
-    /// [`Error::ImpossibleRank`] if there is no such rank.
+    /// [`LaunchError::Impossible`] if there is no such rank.
     pub fn tensor_parallel(rank: usize, size: usize) -> Result<Self> {
         let at = At::new(rank, size)?;
         Ok(Self { tp: at, expert_tp: at, ..Self::single() })
@@ -139,7 +140,7 @@ impl Topology {
     ///
     /// # Errors
     ///
-    /// [`Error::ImpossibleRank`] if there is no such rank.
+    /// [`LaunchError::Impossible`] if there is no such rank.
     pub fn from_flat_rank(rank: usize, pp_size: usize, tp_size: usize) -> Result<Self> {
         let size = pp_size.saturating_mul(tp_size);
         let all = At::new(rank, size)?;
@@ -151,7 +152,7 @@ impl Topology {
     ///
     /// # Errors
     ///
-    /// [`Error::ImpossibleRank`] if there is no such stage; [`Error::LayerSizes`] if `layers` lists another
+    /// [`LaunchError::Impossible`] if there is no such stage; [`PartitionError::LayerSizes`] if `layers` lists another
     /// number of stages.
     pub fn pipeline(self, rank: usize, size: usize, layers: LayerSplit) -> Result<Self> {
         let pp = At::new(rank, size)?;
@@ -164,7 +165,7 @@ impl Topology {
     ///
     /// # Errors
     ///
-    /// [`Error::ImpossibleRank`] if there is no such rank.
+    /// [`LaunchError::Impossible`] if there is no such rank.
     pub fn experts(self, rank: usize, size: usize, experts: ExpertSplit) -> Result<Self> {
         Ok(Self { ep: At::new(rank, size)?, expert_tp: At::ONLY, experts, ..self })
     }
@@ -173,7 +174,7 @@ impl Topology {
     ///
     /// # Errors
     ///
-    /// [`Error::ImpossibleRank`] if there is no such rank.
+    /// [`LaunchError::Impossible`] if there is no such rank.
     pub fn expert_tensor_parallel(self, rank: usize, size: usize) -> Result<Self> {
         Ok(Self { expert_tp: At::new(rank, size)?, ..self })
     }
@@ -259,7 +260,8 @@ impl From<Topology> for TopologyForm {
 #[cfg(test)]
 mod tests {
     use super::{At, Topology};
-    use crate::{Error, ExpertSplit, LayerSplit};
+    use crate::launch::LaunchError;
+    use crate::{ExpertSplit, LayerSplit};
 
     #[test]
     fn neighbours_of_flat_ranks_are_of_one_stage() {
@@ -284,13 +286,13 @@ mod tests {
     fn ranks_that_are_not_there_are_refused() {
         for (rank, size) in [(4, 4), (0, 0), (usize::MAX, 1)] {
             assert!(
-                matches!(At::new(rank, size), Err(Error::ImpossibleRank { .. })),
+                matches!(At::new(rank, size), Err(LaunchError::Impossible { .. })),
                 "{rank}/{size}"
             );
             assert!(Topology::tensor_parallel(rank, size).is_err());
         }
         for text in ["", "1", "1/", "a/2", "-1/2", "1/2/3"] {
-            assert!(matches!(text.parse::<At>(), Err(Error::RankText { .. })), "{text}");
+            assert!(matches!(text.parse::<At>(), Err(LaunchError::NotARank { .. })), "{text}");
         }
         assert!(Topology::from_flat_rank(0, 0, 0).is_err());
         assert!(Topology::from_flat_rank(8, 2, 4).is_err());

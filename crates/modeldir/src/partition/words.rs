@@ -51,15 +51,6 @@ impl fmt::Display for Divisors {
     }
 }
 
-/// Displays of which tensor the rest is said, if that is known.
-pub(crate) struct OfTensor<'a>(pub(crate) &'a Option<Box<str>>);
-
-impl fmt::Display for OfTensor<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|name| write!(f, "tensor {}: ", Quoted(name)))
-    }
-}
-
 /// Displays how many layers were expected beside stages, if that is known.
 pub(crate) struct AndLayers(pub(crate) Option<usize>);
 

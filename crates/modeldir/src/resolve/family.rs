@@ -10,7 +10,7 @@ use tensorfile::PathText;
 use super::listing::{Kind, Listing, Role};
 use super::numbered::NumberedSet;
 use super::{Choice, IndexFile, inside, read_index};
-use crate::{Error, Family, IndexPolicy, OpenOptions, Result, shard_path};
+use crate::{Error, ErrorKind, Family, IndexPolicy, OpenOptions, Result, shard_path};
 
 /// A folder and what is asked of it.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ impl<'a> Folder<'a> {
         let map = read_index(&path, self.options)?;
         let mut choice = Choice::default();
         if map.is_empty() {
-            let single = single.ok_or_else(|| Error::EmptyWeightMap { path: path.clone() })?;
+            let single = single.ok_or_else(|| ErrorKind::EmptyWeightMap.at(&path))?;
             choice.notes.push(format!(
                 "{}: names no tensor, {} is opened",
                 PathText(&path),
@@ -72,7 +72,7 @@ impl<'a> Folder<'a> {
         let rival =
             single.filter(|name| self.is_file(name) && !choice.shards.contains(&name.into()));
         if let Some(single) = rival.filter(|_| !missing.is_empty()) {
-            return Err(Error::StaleIndex { path, missing, single: single.into() });
+            return Err(ErrorKind::StaleIndex { missing, single: single.into() }.at(path));
         }
         choice.index = Some(IndexFile { path, map });
         Ok(choice)
@@ -245,21 +245,18 @@ impl<'a> Folder<'a> {
     }
 
     fn ambiguous(&self, reason: &'static str, candidates: Vec<PathBuf>) -> Error {
-        Error::Ambiguous { path: self.root.to_owned(), reason, candidates }
+        ErrorKind::Ambiguous { reason, candidates }.at(self.root)
     }
 
     fn no_weights(&self) -> Error {
         let found = [Role::Legacy, Role::Partial].into_iter().flat_map(|role| self.of_role(role));
         let folders = inside::with_weights(self.root, self.of_role(Role::Folder));
-        Error::NoWeights {
-            path: self.root.to_owned(),
-            found: found.collect(),
-            folders: folders.collect(),
-        }
+        let kind = ErrorKind::NoWeights { found: found.collect(), folders: folders.collect() };
+        kind.at(self.root)
     }
 
     fn only_variants(&self) -> Error {
-        Error::OnlyVariants { path: self.root.to_owned(), found: self.weights_and_indexes() }
+        ErrorKind::OnlyVariants { found: self.weights_and_indexes() }.at(self.root)
     }
 
     fn no_variant(&self, variant: &str) -> Error {
@@ -267,13 +264,13 @@ impl<'a> Folder<'a> {
         if found.is_empty() {
             return self.no_weights();
         }
-        Error::NoVariant { path: self.root.to_owned(), variant: variant.into(), found }
+        ErrorKind::NoVariant { variant: variant.into(), found }.at(self.root)
     }
 
     /// The error where a family was asked for and is not there.
     fn nothing(&self, family: Family) -> Error {
         let found = self.weights_and_indexes();
-        Error::NoFamily { path: self.root.to_owned(), stem: family.stem(), found }
+        ErrorKind::NoFamily { stem: family.stem(), found }.at(self.root)
     }
 
     fn weights_and_indexes(&self) -> Vec<PathBuf> {

@@ -9,8 +9,8 @@ use tensorfile::SourceFile;
 
 use super::io_error;
 use super::listing::{Kind, Listing, Role, legacy_format};
-use crate::json::Limit;
-use crate::{Error, IndexPolicy, OpenOptions, Result, json};
+use crate::json::MaxBytes;
+use crate::{Error, ErrorKind, IndexPolicy, OpenOptions, Result, json};
 
 /// What a path leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub(crate) fn classify(path: &Path) -> Result<Input> {
         return Ok(Input::Index);
     }
     if let Some(format) = legacy_format(path) {
-        return Err(Error::OtherFormat { path: path.into(), format });
+        return Err(ErrorKind::OtherFormat { format }.at(path));
     }
     Ok(Input::File)
 }
@@ -53,7 +53,7 @@ pub(crate) fn classify(path: &Path) -> Result<Input> {
 ///
 /// To ignore the index has a use in all cases but that of the index's own path: none is read then.
 pub(super) fn refuse_options(path: &Path, input: Input, options: &OpenOptions) -> Result<()> {
-    let refuse = |option, reason| Err(Error::UnusableOption { path: path.into(), option, reason });
+    let refuse = |option, reason| Err(ErrorKind::UnusableOption { option, reason }.at(path));
     let chosen = match input {
         Input::File => Some("the path is that of one weight file"),
         Input::Index => Some("the path is that of an index"),
@@ -105,7 +105,7 @@ pub(super) fn refuse_containers(
     if is_folder("snapshots") && is_repository {
         let snapshots = Listing::read(&root.join("snapshots"))?;
         let snapshots = snapshots.of(Role::Folder).map(|e| Path::new("snapshots").join(&e.name));
-        return Err(Error::HubRepository { path: root.into(), snapshots: snapshots.collect() });
+        return Err(ErrorKind::HubRepository { snapshots: snapshots.collect() }.at(root));
     }
     let is_repository = |path: &PathBuf| path.to_string_lossy().starts_with("models--");
     let folders = listing.of(Role::Folder).map(|entry| PathBuf::from(&entry.name));
@@ -113,7 +113,7 @@ pub(super) fn refuse_containers(
     if repositories.is_empty() {
         return Ok(());
     }
-    Err(Error::HubCacheRoot { path: root.into(), repositories })
+    Err(ErrorKind::HubCacheRoot { repositories }.at(root))
 }
 
 /// Refuses a folder whose `model_index.json` tells of models in folders below it.
@@ -123,8 +123,8 @@ fn refuse_pipeline(root: &Path, listing: &Listing, max_bytes: u64) -> Result<()>
         return Ok(());
     }
     let path = root.join(MANIFEST);
-    let manifest = json::read(&path, Limit::of_json(max_bytes))
-        .and_then(|text| json::parse_object(&path, &text));
+    let manifest =
+        json::read(&path, MaxBytes::of_json(max_bytes)).and_then(|text| json::parse_object(&text));
     // Where the manifest is broken every folder may be a component.
     let is_component = |name: &str| match &manifest {
         Ok((manifest, _)) => manifest.get(name).is_some_and(names_a_class),
@@ -141,7 +141,7 @@ fn refuse_pipeline(root: &Path, listing: &Listing, max_bytes: u64) -> Result<()>
         components.retain(is_model);
     }
     let components = components.into_iter().map(PathBuf::from).collect();
-    Err(Error::Pipeline { path: root.into(), components })
+    Err(ErrorKind::Pipeline { components }.at(root))
 }
 
 /// Whether a value of the manifest is `[library, class]`; `[null, null]` is an absent component.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::listing::{Listing, Role};
-use crate::{Error, Result, natural, shard_path};
+use crate::{ErrorKind, Result, natural, shard_path};
 
 /// More files than this are not a set, whatever a name says.
 const MAX_TOTAL: u64 = 100_000;
@@ -92,7 +92,7 @@ impl NumberedSet {
     ///
     /// # Errors
     ///
-    /// [`Error::MissingNumbered`] if a number is missing.
+    /// [`ErrorKind::MissingNumbered`] if a number is missing.
     pub(super) fn complete(&self, folder: &Path) -> Result<Vec<PathBuf>> {
         let start = u64::from(!self.files.contains_key(&0));
         let end = if start == 1 || self.files.contains_key(&self.total) {
@@ -107,8 +107,8 @@ impl NumberedSet {
         if missing.is_empty() && !self.files.is_empty() {
             return Ok(self.paths().collect());
         }
-        let (path, found) = (folder.to_owned(), self.files.len());
-        Err(Error::MissingNumbered { path, found, total: self.total, missing })
+        let found = self.files.len();
+        Err(ErrorKind::MissingNumbered { found, total: self.total, missing }.at(folder))
     }
 }
 
@@ -147,7 +147,7 @@ fn parse(name: &str) -> Option<Parsed> {
 mod tests {
     use super::super::listing::Listing;
     use super::NumberedSet;
-    use crate::{Error, Result};
+    use crate::{ErrorKind, Result};
     use std::path::{Path, PathBuf};
 
     fn find(names: &[&str]) -> Vec<NumberedSet> {
@@ -197,8 +197,8 @@ mod tests {
             ),
             (&["m-10-of-11.safetensors", "m-9-of-11.safetensors"], &["m-1-of-11.safetensors"]),
         ] {
-            match complete(names) {
-                Err(Error::MissingNumbered { found, missing, .. }) => {
+            match complete(names).unwrap_err().into_kind() {
+                ErrorKind::MissingNumbered { found, missing, .. } => {
                     assert_eq!(found, names.len());
                     assert!(missing.starts_with(&[PathBuf::from(expected[0])]), "{missing:?}");
                     assert!(expected.iter().all(|name| missing.contains(&name.into())));

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use tensorfile::ErrorKind;
-
 use super::{IgnoreReason, Resolved, classify};
-use crate::{Error, Family, IndexPolicy, ModelConfig, OpenOptions, Result};
+use crate::{
+    Error, ErrorKind, Family, IndexPolicy, JsonError, Limit, LimitOn, ModelConfig, OpenOptions,
+    Result,
+};
 
 /// A folder with these files. What follows `=` in a name is the text of the file.
 fn folder(files: &[&str]) -> TempDir {
@@ -29,9 +30,11 @@ fn resolve(path: &Path, options: &OpenOptions, config: Option<&ModelConfig>) -> 
 }
 
 /// What is wrong with a path itself.
-fn file_kind(refused: Result<Resolved>) -> ErrorKind {
-    let Err(Error::File(error)) = refused else { panic!("{refused:?}") };
-    error.into_kind()
+fn file_kind(refused: Result<Resolved>) -> tensorfile::ErrorKind {
+    match refused.map_err(Error::into_kind) {
+        Err(ErrorKind::File(kind)) => kind,
+        other => panic!("{other:?}"),
+    }
 }
 
 fn resolve_with(files: &[&str], options: &OpenOptions) -> Result<Resolved> {
@@ -252,8 +255,8 @@ fn two_candidates_are_refused_and_both_are_named() {
         ),
     ];
     for (files, options, expected) in cases {
-        match resolve_with(files, options) {
-            Err(Error::Ambiguous { mut candidates, .. }) => {
+        match resolve_with(files, options).map_err(Error::into_kind) {
+            Err(ErrorKind::Ambiguous { mut candidates, .. }) => {
                 candidates.sort();
                 let mut expected = paths(expected);
                 expected.sort();
@@ -268,26 +271,23 @@ fn two_candidates_are_refused_and_both_are_named() {
 
 #[test]
 fn an_index_with_missing_shards_beside_a_single_file_is_refused() {
-    match open(&[INDEX, M1, MODEL]) {
-        Err(error @ Error::StaleIndex { .. }) => {
-            let message = error.to_string();
-            assert!(message.contains(M2) && message.contains("and model.safetensors"), "{message}");
-            assert!(!message.contains(M1));
-        }
-        other => panic!("{other:?}"),
-    }
+    let error = open(&[INDEX, M1, MODEL]).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::StaleIndex { .. }), "{error:?}");
+    let message = error.to_string();
+    assert!(message.contains(M2) && message.contains("and model.safetensors"), "{message}");
+    assert!(!message.contains(M1));
 }
 
 #[test]
 fn numbered_files_without_index_must_be_all_there() {
-    match open(&[M2]) {
-        Err(Error::MissingNumbered { found: 1, total: 2, missing, .. }) => {
+    match open(&[M2]).map_err(Error::into_kind) {
+        Err(ErrorKind::MissingNumbered { found: 1, total: 2, missing, .. }) => {
             assert_eq!(missing, paths(&[M1]));
         }
         other => panic!("{other:?}"),
     }
-    let other_stem = open(&["x-1-of-2.safetensors"]);
-    assert!(matches!(other_stem, Err(Error::MissingNumbered { .. })), "{other_stem:?}");
+    let other_stem = open(&["x-1-of-2.safetensors"]).map_err(Error::into_kind);
+    assert!(matches!(other_stem, Err(ErrorKind::MissingNumbered { .. })), "{other_stem:?}");
 }
 
 #[test]
@@ -312,8 +312,8 @@ fn a_folder_without_weights_names_what_was_found() {
     ];
     for (files, expected) in cases {
         for options in [OpenOptions::default(), variant("fp16")] {
-            match resolve_with(files, &options) {
-                Err(Error::NoWeights { found, folders, .. }) => {
+            match resolve_with(files, &options).map_err(Error::into_kind) {
+                Err(ErrorKind::NoWeights { found, folders, .. }) => {
                     assert_eq!(found, paths(expected));
                     let has_sub = files.contains(&"sub/model.safetensors");
                     assert_eq!(folders, paths(if has_sub { &["sub"] } else { &[] }));
@@ -327,15 +327,18 @@ fn a_folder_without_weights_names_what_was_found() {
 #[test]
 fn what_was_asked_for_and_is_not_there_is_an_error_that_names_the_rest() {
     let missing = resolve_with(&[MODEL, INDEX], &variant("fp16"));
-    match missing {
-        Err(Error::NoVariant { variant, found, .. }) => {
+    match missing.map_err(Error::into_kind) {
+        Err(ErrorKind::NoVariant { variant, found, .. }) => {
             assert_eq!(&*variant, "fp16");
             assert_eq!(found, paths(&["model.safetensors.index.json", MODEL]));
         }
         other => panic!("{other:?}"),
     }
-    let missing = resolve_with(&[MODEL], &family(Family::Adapter));
-    assert!(matches!(missing, Err(Error::NoFamily { stem: "adapter_model", .. })), "{missing:?}");
+    let missing = resolve_with(&[MODEL], &family(Family::Adapter)).map_err(Error::into_kind);
+    assert!(
+        matches!(missing, Err(ErrorKind::NoFamily { stem: "adapter_model", .. })),
+        "{missing:?}"
+    );
     let index = "model.safetensors.index.fp16.json";
     for files in [
         &[index, "model.fp16-1-of-1.safetensors"][..],
@@ -345,8 +348,8 @@ fn what_was_asked_for_and_is_not_there_is_an_error_that_names_the_rest() {
         &["model-00001-of-00001.fp16.safetensors"],
         &["diffusion_pytorch_model.fp16-00001-of-00001.safetensors"],
     ] {
-        let refused = open(files);
-        let Err(Error::OnlyVariants { found, .. }) = refused else {
+        let refused = open(files).map_err(Error::into_kind);
+        let Err(ErrorKind::OnlyVariants { found, .. }) = refused else {
             panic!("{files:?}: {refused:?}")
         };
         assert_eq!(found.len(), files.len());
@@ -396,15 +399,24 @@ fn listed_files_of_the_folder_may_be_given_by_their_whole_path() {
 
 #[test]
 fn an_index_that_says_nothing_or_is_broken_is_refused() {
-    let empty = open(&[EMPTY_INDEX, M1, M2]);
-    assert!(matches!(empty, Err(Error::EmptyWeightMap { .. })), "{empty:?}");
+    let empty = open(&[EMPTY_INDEX, M1, M2]).map_err(Error::into_kind);
+    assert!(matches!(empty, Err(ErrorKind::EmptyWeightMap { .. })), "{empty:?}");
     let broken = open(&["model.safetensors.index.json={\"weight_map\": {\n=======", MODEL]);
-    assert!(matches!(broken, Err(Error::Json { line: 2, .. })), "{broken:?}");
+    let broken = broken.map_err(Error::into_kind);
+    let Err(ErrorKind::Json(JsonError::Syntax { line: 2, .. })) = broken else {
+        panic!("{broken:?}")
+    };
     let escape = "model.safetensors.index.json={\"weight_map\":{\"a\":\"../x.safetensors\"}}";
-    assert!(matches!(open(&[escape, MODEL]), Err(Error::ShardPath { .. })));
+    let error = open(&[escape, MODEL]).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::ShardPath { .. }), "{error:?}");
+    assert_eq!(error.tensor(), Some("a"));
+    assert!(error.path().unwrap().ends_with("model.safetensors.index.json"), "{error:?}");
     let small = OpenOptions { max_index_bytes: 10, ..OpenOptions::default() };
-    match resolve_with(&[INDEX, M1, M2], &small) {
-        Err(Error::JsonTooLarge { max: 10, option: Some("max_index_bytes"), .. }) => {}
+    match resolve_with(&[INDEX, M1, M2], &small).map_err(Error::into_kind) {
+        Err(ErrorKind::Limit(limit)) => {
+            assert_eq!((limit.what, limit.limit), (LimitOn::FileBytes, 10));
+            assert_eq!(limit.option, Some("OpenOptions::max_index_bytes"));
+        }
         other => panic!("{other:?}"),
     }
 }
@@ -418,23 +430,31 @@ fn more_shards_than_may_be_are_refused_before_they_are_looked_for() {
         format!("model.safetensors.index.json={{\"weight_map\":{{{}}}}}", rows.join(","))
     };
     assert_eq!(resolve_with(&[&index(3)], &three).unwrap().shards.len(), 3);
-    match resolve_with(&[&index(4)], &three) {
-        Err(error @ Error::TooManyShards { found: 4, max: 3, .. }) => assert!(
-            error.to_string().ends_with(
-                "model.safetensors.index.json: 4 shards, the limit is 3 \
-                 (OpenOptions::max_shards raises it)"
-            ),
-            "{error}"
+    let refused = resolve_with(&[&index(4)], &three).unwrap_err();
+    assert!(
+        refused.to_string().ends_with(
+            "model.safetensors.index.json: 4 shards, the limit is 3 \
+             (OpenOptions::max_shards raises it)"
         ),
-        other => panic!("{other:?}"),
-    }
+        "{refused}"
+    );
+    let shards = |found, limit| Limit {
+        what: LimitOn::Shards,
+        limit,
+        found,
+        option: Some("OpenOptions::max_shards"),
+    };
+    assert!(matches!(refused.kind(), ErrorKind::Limit(limit) if *limit == shards(4, 3)));
     let listed = OpenOptions {
         files: Some(paths(&["a.safetensors", "b.safetensors"])),
         max_shards: 1,
         ..OpenOptions::default()
     };
-    let refused = resolve_with(&[MODEL], &listed);
-    assert!(matches!(refused, Err(Error::TooManyShards { found: 2, max: 1, .. })), "{refused:?}");
+    let refused = resolve_with(&[MODEL], &listed).unwrap_err();
+    assert!(
+        matches!(refused.kind(), ErrorKind::Limit(limit) if *limit == shards(2, 1)),
+        "{refused:?}"
+    );
 }
 
 #[test]
@@ -467,8 +487,8 @@ fn options_that_choose_among_what_is_chosen_are_refused_by_name() {
         ("", OpenOptions { files: Some(paths(&[M1])), ..variant("fp16") }, "variant"),
         ("", OpenOptions { files: Some(paths(&[M1])), ..family(Family::Model) }, "family"),
     ] {
-        match resolve(&dir.path().join(name), &options, None) {
-            Err(Error::UnusableOption { option, .. }) => assert_eq!(option, expected, "{name}"),
+        match resolve(&dir.path().join(name), &options, None).map_err(Error::into_kind) {
+            Err(ErrorKind::UnusableOption { option, .. }) => assert_eq!(option, expected, "{name}"),
             other => panic!("{name} {expected}: {other:?}"),
         }
     }
@@ -497,9 +517,9 @@ fn the_configuration_may_name_the_weights() {
     );
     for value in ["../x.safetensors", "/x.safetensors", "x.bin", "", "../x.safetensors.index.json"]
     {
-        let refused = configured(value);
-        let Err(Error::WeightsPath { path, .. }) = refused else { panic!("{value}: {refused:?}") };
-        assert!(path.ends_with("config.4.9.json"), "{path:?}");
+        let refused = configured(value).unwrap_err();
+        let ErrorKind::WeightsPath { .. } = refused.kind() else { panic!("{value}: {refused:?}") };
+        assert!(refused.path().unwrap().ends_with("config.4.9.json"), "{refused:?}");
     }
     assert_eq!(
         by_file.remarks,
@@ -539,7 +559,7 @@ fn a_path_to_a_file_opens_that_file() {
         other.to_string().ends_with("x.bin: weights of PyTorch; only safetensors files are read")
     );
     let missing = file_kind(at("nothing"));
-    assert!(matches!(missing, ErrorKind::NotFound), "{missing:?}");
+    assert!(matches!(missing, tensorfile::ErrorKind::NotFound), "{missing:?}");
 }
 
 #[test]
@@ -552,15 +572,16 @@ fn a_folder_of_the_hub_cache_names_what_it_holds() {
         "version.txt",
     ]);
     let at = |name: &str| resolve(&dir.path().join(name), &OpenOptions::default(), None);
-    match at("models--org--name") {
-        Err(Error::HubRepository { snapshots, .. }) => {
+    match at("models--org--name").map_err(Error::into_kind) {
+        Err(ErrorKind::HubRepository { snapshots, .. }) => {
             assert_eq!(snapshots, paths(&["snapshots/00aa", "snapshots/0123abcd"]));
         }
         other => panic!("{other:?}"),
     }
-    assert!(matches!(at("models--b"), Err(Error::HubRepository { .. })));
-    match at("") {
-        Err(Error::HubCacheRoot { repositories, .. }) => {
+    let refused = at("models--b").map_err(Error::into_kind);
+    assert!(matches!(refused, Err(ErrorKind::HubRepository { .. })), "{refused:?}");
+    match at("").map_err(Error::into_kind) {
+        Err(ErrorKind::HubCacheRoot { repositories, .. }) => {
             assert_eq!(repositories, paths(&["models--b", "models--org--name"]));
         }
         other => panic!("{other:?}"),
@@ -580,13 +601,13 @@ fn a_pipeline_names_its_models() {
     ];
     let with = |first: &str, more: &[&str]| open(&[&[first], &parts[..], more].concat());
     for more in [&[][..], &["v1-5-pruned.safetensors"], &[MODEL]] {
-        match with(manifest, more) {
-            Err(Error::Pipeline { components, .. }) => assert_eq!(components, paths(&["unet"])),
+        match with(manifest, more).map_err(Error::into_kind) {
+            Err(ErrorKind::Pipeline { components, .. }) => assert_eq!(components, paths(&["unet"])),
             other => panic!("{other:?}"),
         }
     }
-    match with("model_index.json={", &[]) {
-        Err(Error::Pipeline { components, .. }) => {
+    match with("model_index.json={", &[]).map_err(Error::into_kind) {
+        Err(ErrorKind::Pipeline { components, .. }) => {
             assert_eq!(components, paths(&["other", "safety", "unet"]));
         }
         other => panic!("{other:?}"),
@@ -611,7 +632,7 @@ fn links_are_followed_and_dangling_ones_are_kept_for_the_opening() {
 
     symlink("gone", dir.path().join("lost")).unwrap();
     match file_kind(opened(&dir.path().join("lost"))) {
-        ErrorKind::DanglingLink { target } => assert_eq!(target, Path::new("gone")),
+        tensorfile::ErrorKind::DanglingLink { target } => assert_eq!(target, Path::new("gone")),
         other => panic!("{other:?}"),
     }
     // A dangling single file is no rival of an index with missing shards.
@@ -628,6 +649,6 @@ fn a_socket_is_not_opened() {
     let path = dir.path().join("model.safetensors");
     let _socket = std::os::unix::net::UnixListener::bind(&path).unwrap();
     let refused = file_kind(resolve(&path, &OpenOptions::default(), None));
-    assert!(matches!(refused, ErrorKind::NotARegularFile { .. }), "{refused:?}");
+    assert!(matches!(refused, tensorfile::ErrorKind::NotARegularFile { .. }), "{refused:?}");
     assert_eq!(resolve(dir.path(), &OpenOptions::default(), None).unwrap().shards, paths(&[MODEL]));
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::{MemoryCheck, MemoryLimit, check, mem_available, tightest};
-use crate::Error;
+use crate::ErrorKind;
 
 const MIB: u64 = 1 << 20;
 
@@ -214,7 +214,7 @@ fn more_than_is_left_is_refused_and_as_much_is_not() {
     check(root, 100, None).unwrap();
     check(root, 100, Some((100, limit.clone()))).unwrap();
     let error = check(root, 101, Some((100, limit))).unwrap_err();
-    assert!(matches!(&error, Error::NotEnoughMemory { needed: 101, available: 100, .. }));
+    assert!(matches!(error.kind(), ErrorKind::NotEnoughMemory { needed: 101, available: 100, .. }));
     assert_eq!(
         error.to_string(),
         "m: 101 bytes of memory needed, 100 available: limit of control group /sys/fs/cgroup/a \

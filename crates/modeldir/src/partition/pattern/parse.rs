@@ -3,16 +3,16 @@
 use std::str::FromStr;
 
 use super::{Glob, Pattern, Segment};
-use crate::{Error, Result};
+use crate::partition::error::PartitionError;
 
 /// The most names that the alternatives of one segment may stand for.
 const MAX_ALTERNATIVES: usize = 256;
 
 impl FromStr for Pattern {
-    type Err = Error;
+    type Err = PartitionError;
 
-    fn from_str(text: &str) -> Result<Self> {
-        let refuse = |reason| Error::Pattern { pattern: text.into(), reason };
+    fn from_str(text: &str) -> Result<Self, PartitionError> {
+        let refuse = |reason| PartitionError::Pattern { pattern: text.into(), reason };
         let segments: Result<Vec<_>, _> = text.split('.').map(segment).collect();
         let pattern = Self { text: text.into(), segments: segments.map_err(refuse)? };
         for once in [Segment::Layer, Segment::Expert] {
@@ -71,7 +71,7 @@ fn alternatives(text: &str) -> Result<Vec<String>, &'static str> {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Error, Pattern};
+    use crate::{PartitionError, Pattern};
 
     #[test]
     fn faults_are_named() {
@@ -82,7 +82,7 @@ mod tests {
         for text in faults {
             let error = text.parse::<Pattern>().unwrap_err();
             assert!(
-                matches!(&error, Error::Pattern { pattern, .. } if **pattern == *text),
+                matches!(&error, PartitionError::Pattern { pattern, .. } if **pattern == *text),
                 "{error}"
             );
         }

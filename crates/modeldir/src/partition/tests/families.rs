@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tensorfile::{Dtype, Selection};
 
 use crate::partition::{Partition, TensorShape, Topology, Uneven};
-use crate::{Error, ModelConfig, Quantization, Result};
+use crate::{ModelConfig, PartitionError, Quantization, Result};
 
 /// Name, shape, and what the rank takes: `=` all, `-` nothing, else dimension and ranges.
 type Line = (&'static str, &'static [usize], &'static str);
@@ -174,7 +174,7 @@ fn a_gptq_and_an_awq_llama() {
 #[test]
 fn an_unknown_family_and_a_missing_number_are_named() {
     let error = Partition::for_config(&config(&json!({"model_type": "mamba"}))).unwrap_err();
-    assert!(matches!(error, Error::NoRules { .. }), "{error}");
+    assert!(matches!(error, PartitionError::NoRules { .. }), "{error}");
     let expected = r#"no rules for model type "mamba"; write them, such as {"rules": [{"match": "**.q_proj.*", "tp": "col"}]}; there are some for bloom, deepseek_v2, "#;
     assert!(error.to_string().starts_with(expected), "{error}");
     let error = Partition::for_config(&config(&json!({"model_type": "llama"}))).unwrap_err();

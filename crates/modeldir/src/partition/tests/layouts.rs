@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tensorfile::{Dtype, Selection};
 
 use super::{Given, dim, partition, quantization, shapes, topology, whole};
-use crate::{Error, Misfit};
+use crate::{Error, ErrorKind, Misfit, PartitionError};
 
 /// The parts of tensors for rank 1 of 2, cut by one rule that matches all of them.
 pub(super) fn parts(
@@ -248,7 +248,13 @@ fn bitsandbytes_is_whole_or_refused_with_the_reason() {
         ("m.weight.quant_map", Dtype::F32, &[16]),
     ];
     let error = parts(None, json!({"tp": "col"}), tensors).unwrap_err();
-    assert!(matches!(error, Error::Cut { misfit: Misfit::Uncuttable { .. }, .. }), "{error}");
+    assert!(
+        matches!(
+            error.kind(),
+            ErrorKind::Partition(PartitionError::Cut { misfit: Misfit::Uncuttable { .. }, .. })
+        ),
+        "{error}"
+    );
     assert!(error.to_string().contains("bitsandbytes stores it flattened"), "{error}");
     let cover = json!({"tp": {"split": {"axis": "out", "misaligned": "cover"}}});
     assert_eq!(parts(None, cover, tensors).unwrap(), [whole(), whole(), whole()]);

@@ -1,0 +1,147 @@
+//! Why rules, ranks and tensors do not go together.
+
+use tensorfile::Quoted;
+
+use super::misfit::Misfit;
+use super::words::{AndLayers, Divisors, Families, Shown};
+
+/// Why rules, ranks and tensors do not go together.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PartitionError {
+    /// There are no built-in rules for this type of model.
+    #[error(
+        "no rules for model type {}; write them, such as \
+         {{\"rules\": [{{\"match\": \"**.q_proj.*\", \"tp\": \"col\"}}]}}; there are some for {}",
+        Quoted(model_type),
+        Families
+    )]
+    NoRules {
+        /// The type of model.
+        model_type: Box<str>,
+    },
+    /// The configuration lacks a number that the built-in rules need.
+    #[error(
+        "model type {}: its rules need {field}, and the configuration says none above 0",
+        Quoted(model_type)
+    )]
+    NoNumber {
+        /// The type of model.
+        model_type: Box<str>,
+        /// The field of the configuration.
+        field: &'static str,
+    },
+    /// A plan of transformers has an unknown style.
+    #[error(
+        "{}: unknown style {}; take the entry out of the plan, and say how to cut the module with \
+         Partition::with_rules",
+        Quoted(module),
+        Quoted(style)
+    )]
+    TpStyle {
+        /// The module in the plan.
+        module: Box<str>,
+        /// Its style.
+        style: Box<str>,
+    },
+    /// A pattern cannot be read, or its rule needs what it does not find.
+    #[error("pattern {}: {reason}", Quoted(pattern))]
+    Pattern {
+        /// The pattern.
+        pattern: Box<str>,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// A tensor cannot be cut as its rule says.
+    #[error("rule {}: {misfit}", Quoted(rule))]
+    Cut {
+        /// The pattern of the rule.
+        rule: Box<str>,
+        /// Why not.
+        misfit: Misfit,
+    },
+    /// The ranks do not divide the experts.
+    #[error(
+        "{count} experts over {size} ranks{}; Uneven::Balanced and Uneven::Chunk give some ranks \
+         more than others",
+        Divisors(*count)
+    )]
+    UnevenExperts {
+        /// Number of experts.
+        count: usize,
+        /// Number of ranks.
+        size: usize,
+    },
+    /// The ranks do not divide the slots of experts, of which each rank has as many.
+    #[error("{count} expert slots over {size} ranks{}", Divisors(*count))]
+    UnevenSlots {
+        /// Number of slots.
+        count: usize,
+        /// Number of ranks.
+        size: usize,
+    },
+    /// The slots of experts have no list for the layer of a tensor.
+    #[error("no list of expert slots for this layer")]
+    NoExpertSlots,
+    /// The slots of experts list one that does not exist.
+    #[error("expert slots: {expert} is not an expert of {count}, counted from 0")]
+    ExpertSlot {
+        /// The expert that a slot names.
+        expert: usize,
+        /// Number of experts.
+        count: usize,
+    },
+    /// The sizes of stages are not one for each stage, or do not make the layers.
+    #[error(
+        "layer sizes {sizes:?} are for {} stages, {} layers; expected {stages} stages{}",
+        sizes.len(),
+        sizes.iter().map(|size| *size as u128).sum::<u128>(),
+        AndLayers(*layers)
+    )]
+    LayerSizes {
+        /// Layers of each stage.
+        sizes: Box<[usize]>,
+        /// Number of stages.
+        stages: usize,
+        /// Number of layers, where it is known.
+        layers: Option<usize>,
+    },
+    /// A tensor is said to be of an expert or a stage that does not exist.
+    #[error("{what} {number} is not one of {count}, counted from 0")]
+    Number {
+        /// What is counted.
+        what: &'static str,
+        /// The number given.
+        number: usize,
+        /// How many there are.
+        count: usize,
+    },
+    /// Layers do not fit on devices in their order.
+    #[error("{bytes} bytes of layers and what surrounds them do not fit on devices of {budgets:?}")]
+    Budgets {
+        /// Bytes of the model.
+        bytes: u128,
+        /// Bytes of each device.
+        budgets: Box<[u64]>,
+    },
+    /// Rules of a strict partition match no tensor.
+    #[error(
+        "{} rules match nothing, and Partition::strict is set: {}",
+        patterns.len(),
+        Shown(patterns)
+    )]
+    UnusedRules {
+        /// The patterns of the rules.
+        patterns: Box<[String]>,
+    },
+    /// No rule of a strict partition matches these tensors.
+    #[error(
+        "{} tensors that no rule matches, and Partition::strict is set: {}",
+        tensors.len(),
+        Shown(tensors)
+    )]
+    UnmatchedTensors {
+        /// The names of the tensors.
+        tensors: Box<[String]>,
+    },
+}
