@@ -1,6 +1,11 @@
 //! The element types of the format: names in headers, bits per element, alignment.
 
 use std::fmt;
+use std::str::FromStr;
+
+use serde::{Serialize, Serializer};
+
+use crate::quote::{Quoted, shortened};
 
 macro_rules! dtypes {
     ($($variant:ident $name:literal $bits:literal $doc:literal)*) => {
@@ -92,6 +97,37 @@ impl fmt::Display for Dtype {
     }
 }
 
+/// The name used in headers.
+impl Serialize for Dtype {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+/// From the name used in headers.
+impl FromStr for Dtype {
+    type Err = UnknownDtype;
+
+    fn from_str(name: &str) -> Result<Self, UnknownDtype> {
+        Self::from_name(name).ok_or_else(|| UnknownDtype::new(name))
+    }
+}
+
+/// A name that no dtype has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown dtype {}", Quoted(name))]
+#[non_exhaustive]
+pub struct UnknownDtype {
+    /// The name; of a long one the first 256 characters.
+    pub name: Box<str>,
+}
+
+impl UnknownDtype {
+    pub(crate) fn new(name: &str) -> Self {
+        Self { name: shortened(name) }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::Dtype;
@@ -103,6 +139,16 @@ mod tests {
         }
         assert_eq!(Dtype::from_name("f32"), None);
         assert!(Dtype::ALL.is_sorted());
+    }
+
+    #[test]
+    fn names_are_parsed_and_serialized() {
+        for &dtype in Dtype::ALL {
+            assert_eq!(dtype.name().parse(), Ok(dtype));
+            assert_eq!(serde_json::to_value(dtype).unwrap(), dtype.name());
+        }
+        let error = "f32".parse::<Dtype>().unwrap_err();
+        assert_eq!(error.to_string(), r#"unknown dtype "f32""#);
     }
 
     #[test]

@@ -1,11 +1,14 @@
 //! Conversion of elements from one float type to another, bytes to bytes.
 
+use std::str::FromStr;
+
 use half::f16;
 use half::slice::{HalfBitsSliceExt, HalfFloatSliceExt};
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
 use crate::Dtype;
+use crate::quote::{Quoted, shortened};
 
 /// Elements converted at a time: a block stays in the first-level cache, and is cheap to make for
 /// the few elements of a short row.
@@ -14,10 +17,12 @@ const BLOCK: usize = 256;
 /// The float types that elements are converted between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-#[expect(missing_docs, reason = "the variants are those of Dtype")]
 pub enum Float {
+    /// IEEE 754 half precision.
     F16,
+    /// The upper half of an `F32`.
     BF16,
+    /// IEEE 754 single precision.
     F32,
 }
 
@@ -51,6 +56,25 @@ impl Float {
             Self::F32 => 4,
         }
     }
+}
+
+/// From the name of the format.
+impl FromStr for Float {
+    type Err = UnknownFloat;
+
+    fn from_str(name: &str) -> Result<Self, UnknownFloat> {
+        let float = Dtype::from_name(name).and_then(Self::from_dtype);
+        float.ok_or_else(|| UnknownFloat { name: shortened(name) })
+    }
+}
+
+/// A name that no float type has that elements are converted between.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{} is not F16, BF16 or F32", Quoted(name))]
+#[non_exhaustive]
+pub struct UnknownFloat {
+    /// The name; of a long one the first 256 characters.
+    pub name: Box<str>,
 }
 
 /// A conversion of elements from one float type to another.
@@ -229,6 +253,17 @@ mod tests {
     use crate::Dtype;
 
     const ALL: [Float; 3] = [Float::F16, Float::BF16, Float::F32];
+
+    #[test]
+    fn the_names_of_the_format_are_parsed_and_no_others() {
+        for float in ALL {
+            assert_eq!(float.dtype().name().parse(), Ok(float));
+        }
+        for other in ["F64", "bf16", ""] {
+            let error = other.parse::<Float>().unwrap_err();
+            assert_eq!(error.to_string(), format!("\"{other}\" is not F16, BF16 or F32"));
+        }
+    }
 
     fn cast(from: Float, to: Float) -> FloatCast {
         FloatCast::new(from.dtype(), to).unwrap()

@@ -82,12 +82,12 @@ pub use half;
 
 pub use buffer::{Buffer, BufferMut};
 pub use byte_runs::ByteRuns;
-pub use dtype::Dtype;
+pub use dtype::{Dtype, UnknownDtype};
 pub use element::Element;
 pub use error::{Error, ErrorKind, Result};
 pub use file::TensorFile;
 pub use file_facts::{FileFact, FileKind};
-pub use float_cast::{Float, FloatCast};
+pub use float_cast::{Float, FloatCast, UnknownFloat};
 #[doc(hidden)] // For the metadata of an index, which `modeldir` reads.
 pub use header::MetadataBuilder;
 pub use header::{Header, HeaderOptions, Metadata, TensorInfo, TrailingBytes};

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::shown::{Shape, Similar};
-use crate::dtype::Dtype;
+use crate::dtype::{Dtype, UnknownDtype};
 use crate::file_facts::{Change, FileFact, FileKind};
 use crate::limit::Limit;
 use crate::lookalike::Lookalike;
@@ -165,11 +165,8 @@ pub enum ErrorKind {
         message: Box<str>,
     },
     /// A dtype that the format does not have.
-    #[error("unknown dtype {}", Quoted(dtype))]
-    UnknownDtype {
-        /// The name that was given.
-        dtype: Box<str>,
-    },
+    #[error(transparent)]
+    UnknownDtype(#[from] UnknownDtype),
     /// The size of a tensor does not fit in 64 bits, or in this machine's memory.
     #[error("shape {} of {dtype} overflows the address range", Shape(shape))]
     ShapeOverflow {

@@ -2,6 +2,9 @@
 
 use std::ops::Range;
 
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
+
 use super::dims::Dims;
 use crate::{Dtype, shape};
 
@@ -68,5 +71,35 @@ impl TensorInfo {
     pub fn num_elements(&self) -> usize {
         // The header check found the product of the bits to fit.
         shape::num_elements(self.shape()).unwrap_or(usize::MAX)
+    }
+}
+
+/// Name, dtype, shape and the range of bytes in the file.
+impl Serialize for TensorInfo {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut info = serializer.serialize_struct("TensorInfo", 4)?;
+        info.serialize_field("name", self.name())?;
+        info.serialize_field("dtype", &self.dtype)?;
+        info.serialize_field("shape", self.shape())?;
+        info.serialize_field("file_range", &self.file_range())?;
+        info.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::TensorInfo;
+    use crate::Dtype;
+    use crate::header::dims::DimsBuilder;
+
+    #[test]
+    fn a_tensor_is_serialized_with_all_that_is_known_of_it() {
+        let mut shape = DimsBuilder::default();
+        [2, 3].into_iter().try_for_each(|len| shape.push(len)).unwrap();
+        let info = TensorInfo::new("w".into(), Dtype::F4, shape.finish(), (64, 67));
+        let json = serde_json::to_string(&info).unwrap();
+        let expected =
+            r#"{"name":"w","dtype":"F4","shape":[2,3],"file_range":{"start":64,"end":67}}"#;
+        assert_eq!(json, expected);
     }
 }

@@ -8,8 +8,7 @@ use super::visit::{Any, Fault};
 use crate::header::dims::{Dims, DimsBuilder};
 use crate::header::options::HeaderOptions;
 use crate::limit::{Limit, LimitOn};
-use crate::quote::shortened;
-use crate::{Dtype, ErrorKind, Result};
+use crate::{Dtype, Result, UnknownDtype};
 
 /// The fields of a tensor's entry.
 pub(super) struct Entry {
@@ -101,8 +100,7 @@ impl<'de> Visitor<'de> for DtypeVisitor<'_> {
     }
 
     fn visit_str<E: de::Error>(self, name: &str) -> Result<Dtype, E> {
-        let unknown = || ErrorKind::UnknownDtype { dtype: shortened(name) };
-        Dtype::from_name(name).ok_or_else(|| self.0.stop(unknown()))
+        name.parse().map_err(|unknown: UnknownDtype| self.0.stop(unknown))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Dtype, A::Error> {
