@@ -1,16 +1,17 @@
 //! A file of tensors: its header in memory, its tensors read when they are asked for.
 
+mod head;
+
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use self::head::read_header;
 use crate::fill::fill;
-use crate::format::{IN_MEMORY, PREFIX_LEN};
-use crate::header::explain;
-use crate::lookalike::SNIFF_LEN;
+use crate::format::IN_MEMORY;
 use crate::source::read_error;
 use crate::{Buffer, BufferMut, Error, ErrorKind, Header, HeaderOptions, Metadata, ReadAt, Result};
-use crate::{Selection, SourceFile, Tensor, TensorInfo, TensorView, reserve, similar_names};
+use crate::{Selection, SourceFile, Tensor, TensorInfo, TensorView, similar_names};
 
 /// One safetensors file, whose tensors are read by name.
 ///
@@ -269,34 +270,6 @@ fn buffer_for(info: &TensorInfo, byte_len: usize) -> Result<BufferMut> {
 fn memory_range(info: &TensorInfo) -> Option<Range<usize>> {
     let range = info.file_range();
     Some(range.start.try_into().ok()?..range.end.try_into().ok()?)
-}
-
-/// Reads the length of the JSON, then exactly the JSON, and looks closer where it is refused.
-fn read_header(source: &impl ReadAt, byte_len: u64, options: &HeaderOptions) -> Result<Header> {
-    let read = |buf: &mut [u8], offset| {
-        let len = buf.len();
-        let read = source.read_exact_at(buf, offset);
-        read.map_err(|error| read_error(source, len, offset, error))
-    };
-    let parse = || {
-        let mut prefix = [0; PREFIX_LEN];
-        if byte_len >= PREFIX_LEN as u64 {
-            read(&mut prefix, 0)?;
-        }
-        let json_len = Header::json_len(prefix, byte_len, options)?;
-        let mut json = reserve::list(json_len)?;
-        json.resize(json_len, 0);
-        read(&mut json, PREFIX_LEN as u64)?;
-        Header::parse(&json, byte_len, options)
-    };
-    parse().map_err(|error: Error| {
-        let mut first = [0; SNIFF_LEN];
-        let len = usize::try_from(byte_len).unwrap_or(SNIFF_LEN).min(SNIFF_LEN);
-        match read(&mut first[..len], 0) {
-            Ok(()) => explain(error, &first[..len]),
-            Err(_) => error,
-        }
-    })
 }
 
 #[cfg(test)]

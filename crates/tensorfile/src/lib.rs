@@ -39,6 +39,7 @@
 mod file;
 mod fill;
 mod header;
+mod identity;
 #[doc(hidden)] // Of no use outside: it is here for `modeldir`, which reads hostile text too.
 pub mod json_text;
 mod read_at;
@@ -91,6 +92,7 @@ pub use float_cast::{Float, FloatCast, UnknownFloat};
 #[doc(hidden)] // For the metadata of an index, which `modeldir` reads.
 pub use header::MetadataBuilder;
 pub use header::{Header, HeaderOptions, Metadata, TensorInfo, TrailingBytes};
+pub use identity::Identity;
 pub use limit::{Limit, LimitOn};
 pub use lookalike::{LfsPointer, Lookalike};
 #[doc(hidden)] // Of no use but to keep errors short: it is here for `modeldir`.
@@ -102,7 +104,7 @@ pub use selection::Selection;
 pub use selection_fault::SelectionFault;
 #[doc(hidden)] // Not of this format: it is here for `modeldir`, which answers in the same way.
 pub use similar::similar_names;
-pub use source::{Identity, SourceFile};
+pub use source::SourceFile;
 pub use tensor::Tensor;
 pub use view::TensorView;
 pub use write::{Writer, WriterOptions};

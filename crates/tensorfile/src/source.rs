@@ -5,7 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::{Error, ErrorKind, FileFact, FileKind, ReadAt, Result};
+use crate::identity::Identity;
+use crate::{Error, ErrorKind, FileKind, ReadAt, Result};
 
 /// A regular file, open for positioned reads, and which file it was when it was opened.
 ///
@@ -56,7 +57,7 @@ impl SourceFile {
     /// The length of the file in bytes when it was opened; [`ReadAt::byte_len`] is the one now.
     #[must_use]
     pub fn opened_len(&self) -> u64 {
-        self.identity.byte_len
+        self.identity.byte_len()
     }
 
     /// Which file it was, and in which state, when it was opened.
@@ -80,8 +81,7 @@ impl SourceFile {
     pub fn reopen_direct(&self) -> Option<File> {
         let file = open_direct(&self.path)?;
         let opened = Identity::of(&file.metadata().ok()?);
-        let same = (opened.device, opened.inode) == (self.identity.device, self.identity.inode);
-        same.then_some(file)
+        opened.is_of_same_file(&self.identity).then_some(file)
     }
 
     /// Fills `buf` with the bytes from `offset` on, as [`ReadAt::read_exact_at`], but with an error
@@ -116,7 +116,7 @@ impl SourceFile {
     pub fn check_unchanged(&self) -> Result<()> {
         let metadata = self.file.metadata();
         let metadata = metadata.map_err(|error| self.error(ErrorKind::io("look at it", error)))?;
-        self.compare(&self.identity, &Identity::of(&metadata))
+        self.identity.compare(&Identity::of(&metadata)).map_err(|kind| self.error(kind))
     }
 
     /// Succeeds if this is the file that had this identity, and nobody has written to it since.
@@ -130,20 +130,7 @@ impl SourceFile {
     ///
     /// Fails with [`ErrorKind::Changed`].
     pub fn check_same(&self, before: &Identity) -> Result<()> {
-        self.compare(before, &self.identity)
-    }
-
-    fn compare(&self, before: &Identity, after: &Identity) -> Result<()> {
-        let both = before.facts().into_iter().zip(after.facts());
-        // A new or lost name sets the time of change without a write.
-        let same_names = before.num_names == after.num_names;
-        let mut both = both.filter(|((what, _), _)| same_names || *what != FileFact::Changed);
-        match both.find(|(before, after)| before != after) {
-            None => Ok(()),
-            Some(((what, before), (_, after))) => {
-                Err(self.error(ErrorKind::Changed { what, before, after }))
-            }
-        }
+        before.compare(&self.identity).map_err(|kind| self.error(kind))
     }
 
     fn error(&self, kind: ErrorKind) -> Error {
@@ -162,69 +149,6 @@ impl ReadAt for SourceFile {
 
     fn check_unchanged(&self) -> Result<()> {
         self.check_unchanged()
-    }
-}
-
-/// Which file it was and in which state: device, inode, length, times of last write and change,
-/// number of names.
-///
-/// Two equal identities of one machine mean the same bytes, as far as the file system tells. Where
-/// there are no inodes the numbers are 0 and only length and time of last write are told apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Identity {
-    device: u64,
-    inode: u64,
-    byte_len: u64,
-    modified_ns: i128,
-    changed_ns: i128,
-    num_names: u64,
-}
-
-impl Identity {
-    /// The length of the file in bytes.
-    #[must_use]
-    pub fn byte_len(&self) -> u64 {
-        self.byte_len
-    }
-
-    /// What must stay for the bytes to be the same.
-    fn facts(&self) -> [(FileFact, i128); 5] {
-        [
-            (FileFact::Device, self.device.into()),
-            (FileFact::Inode, self.inode.into()),
-            (FileFact::ByteLen, self.byte_len.into()),
-            (FileFact::Modified, self.modified_ns),
-            (FileFact::Changed, self.changed_ns),
-        ]
-    }
-
-    #[cfg(unix)]
-    fn of(metadata: &Metadata) -> Self {
-        use std::os::unix::fs::MetadataExt;
-        let in_ns = |seconds: i64, ns: i64| i128::from(seconds) * 1_000_000_000 + i128::from(ns);
-        Self {
-            device: metadata.dev(),
-            inode: metadata.ino(),
-            byte_len: metadata.len(),
-            modified_ns: in_ns(metadata.mtime(), metadata.mtime_nsec()),
-            changed_ns: in_ns(metadata.ctime(), metadata.ctime_nsec()),
-            num_names: metadata.nlink(),
-        }
-    }
-
-    #[cfg(not(unix))]
-    fn of(metadata: &Metadata) -> Self {
-        let modified = metadata.modified().ok();
-        let since_epoch = modified.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
-        let modified_ns = since_epoch.and_then(|time| i128::try_from(time.as_nanos()).ok());
-        Self {
-            device: 0,
-            inode: 0,
-            byte_len: metadata.len(),
-            modified_ns: modified_ns.unwrap_or_default(),
-            changed_ns: 0,
-            num_names: 0,
-        }
     }
 }
 

@@ -6,7 +6,7 @@ use crate::element::{self, ByteOrder, Element};
 use crate::to_f32::to_f32;
 use crate::{Dtype, Error, ErrorKind, Result, shape};
 
-/// A tensor that borrows its bytes; what a [`Tensor`] gives to read.
+/// A tensor that borrows its bytes; what a [`Tensor`](crate::Tensor) gives to read.
 #[derive(Clone, Copy)]
 pub struct TensorView<'a> {
     name: &'a str,

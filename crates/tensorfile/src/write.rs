@@ -1,5 +1,7 @@
 //! Writing tensors to one file, all of it or nothing.
 
+mod on_disk;
+
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -182,15 +184,7 @@ impl<'a> Writer<'a> {
 
     fn save_as(&self, path: &Path) -> Result<(), ErrorKind> {
         let (head, tensors) = self.layout()?;
-        let folder = match path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
-        let failed = |action| move |source| ErrorKind::io(action, source);
-        let mut file = temporary_file(folder).map_err(failed("create a file beside it"))?;
-        write_all(file.as_file_mut(), &head, &tensors).map_err(failed("write"))?;
-        file.persist(path).map_err(|error| failed("replace")(error.error))?;
-        sync_folder(folder).map_err(failed("sync its folder after replacing the file"))
+        on_disk::replace(path, |file| write_all(file, &head, &tensors))
     }
 
     /// Refuses a tensor that cannot be in the file, or that readers would refuse.
@@ -265,18 +259,6 @@ fn push_header(
     out.write_all(if is_empty { b"{}" } else { b"}" })
 }
 
-/// A file without a name that anyone looks for, which is removed when it is dropped.
-fn temporary_file(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".tensorfile-").suffix(".tmp");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        builder.permissions(std::fs::Permissions::from_mode(0o666));
-    }
-    builder.tempfile_in(folder)
-}
-
 fn write_all(file: &mut File, head: &[u8], tensors: &[&Entry<'_>]) -> io::Result<()> {
     let mut out = io::BufWriter::with_capacity(1 << 20, &mut *file);
     out.write_all(head)?;
@@ -286,27 +268,6 @@ fn write_all(file: &mut File, head: &[u8], tensors: &[&Entry<'_>]) -> io::Result
     out.flush()?;
     drop(out);
     file.sync_all()
-}
-
-/// Makes the new name of the file outlive a loss of power, where the system can.
-#[cfg(unix)]
-fn sync_folder(folder: &Path) -> io::Result<()> {
-    match File::open(folder).and_then(|folder| folder.sync_all()) {
-        // Folders that may be written to but not read, and file systems that cannot sync one.
-        Err(error) if is_unsupported(error.kind()) => Ok(()),
-        synced => synced,
-    }
-}
-
-#[cfg(unix)]
-const fn is_unsupported(kind: io::ErrorKind) -> bool {
-    use io::ErrorKind::{InvalidInput, PermissionDenied, Unsupported};
-    matches!(kind, InvalidInput | PermissionDenied | Unsupported)
-}
-
-#[cfg(not(unix))]
-fn sync_folder(_folder: &Path) -> io::Result<()> {
-    Ok(())
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Literal headers, each with its verdict.
 
-use super::{Header, HeaderOptions, TensorInfo, TrailingBytes};
-use crate::{Dtype, Error, ErrorKind, LimitOn};
+use super::{Header, HeaderOptions, TensorInfo};
+use crate::{Dtype, Error, ErrorKind};
 
 /// A file of this header and this many bytes of data.
 fn file(json: &str, data_len: usize) -> Vec<u8> {
@@ -30,6 +30,10 @@ macro_rules! assert_refused {
         assert_eq!(error.path(), None);
     }};
 }
+
+// Here, as they use the macro.
+mod layout;
+mod limits;
 
 /// A header of one tensor `w`.
 pub(super) fn w(dtype: &str, shape: &str, offsets: &str) -> String {
@@ -241,201 +245,6 @@ fn rejects_unknown_dtypes_by_name() {
         let message = format!(r#"tensor "w": unknown dtype "{dtype}""#);
         assert_refused!(&w(dtype, "[1]", "[0,4]"), 4, ErrorKind::UnknownDtype(_), message);
     }
-}
-
-#[test]
-fn rejects_shapes_that_do_not_fit_their_bytes() {
-    let wraps = w("F32", "[4294967296,4294967296]", "[0,0]");
-    let message =
-        r#"tensor "w": shape [4294967296, 4294967296] of F32 overflows the address range"#;
-    assert_refused!(&wraps, 0, ErrorKind::ShapeOverflow { .. }, message);
-    let bits = w("U8", "[2305843009213693952]", "[0,2305843009213693952]");
-    assert!(matches!(refused(parse(&bits, 0)), ErrorKind::ShapeOverflow { .. }));
-    let undone = w("U8", "[4294967296,4294967296,0]", "[0,0]");
-    assert!(matches!(refused(parse(&undone, 0)), ErrorKind::ShapeOverflow { .. }));
-    assert_refused!(
-        &w("F4", "[3]", "[0,2]"),
-        2,
-        ErrorKind::PartialByte { bits: 12, .. },
-        r#"tensor "w": shape [3] of F4 is 12 bits, not a whole number of bytes"#
-    );
-    assert_refused!(
-        &w("F32", "[1000,1000]", "[0,4]"),
-        4,
-        ErrorKind::SizeMismatch { found: 4, needed: 4_000_000, .. },
-        r#"tensor "w": 4 bytes, shape [1000, 1000] of F32 needs 4000000"#
-    );
-}
-
-#[test]
-fn rejects_offsets_that_do_not_cover_the_data_once() {
-    let two = |a: &str, b: &str| {
-        let entry = |offsets| format!(r#"{{"dtype":"U8","shape":[4],"data_offsets":{offsets}}}"#);
-        format!(r#"{{"v":{},"k":{}}}"#, entry(a), entry(b))
-    };
-    assert_refused!(
-        &two("[0,4]", "[0,4]"),
-        4,
-        ErrorKind::Overlap { .. },
-        r#"tensor "v": data offset 0 overlaps tensor "k", which ends at 4"#
-    );
-    assert_refused!(
-        &two("[2,6]", "[0,4]"),
-        6,
-        ErrorKind::Overlap { .. },
-        r#"tensor "v": data offset 2 overlaps tensor "k", which ends at 4"#
-    );
-    assert_refused!(
-        &two("[12,16]", "[0,4]"),
-        16,
-        ErrorKind::Hole { begin: 12, expected: 4, .. },
-        r#"tensor "v": data offset 12 leaves a hole: the bytes before it are used up to 4"#
-    );
-    assert!(matches!(
-        refused(parse(&two("[4,8]", "[8,12]"), 12)),
-        ErrorKind::Hole { expected: 0, .. }
-    ));
-    assert_refused!(
-        &w("U8", "[4]", "[8,4]"),
-        8,
-        ErrorKind::OffsetsReversed { .. },
-        r#"tensor "w": data offsets begin at 8 and end before, at 4"#
-    );
-    let last = format!("[{0},{0}]", u64::MAX);
-    assert!(matches!(refused(parse(&w("U8", "[0]", &last), 0)), ErrorKind::Hole { .. }));
-    let beyond = w("U8", "[4]", "[0,18446744073709551616]");
-    assert!(matches!(refused(parse(&beyond, 4)), ErrorKind::InvalidTensor { .. }));
-}
-
-#[test]
-fn rejects_files_shorter_or_longer_than_their_tensors() {
-    let json = r#"{"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[4],"data_offsets":[4,8]},"c":{"dtype":"U8","shape":[0],"data_offsets":[8,8]}}"#;
-    let whole = json.len() + 16;
-    for (data_len, first) in [(7, "b"), (4, "b"), (3, "a"), (0, "a")] {
-        let message = format!(
-            "tensor \"{first}\": truncated: expected a file of {whole} bytes, found {}; \
-             this is the first tensor affected",
-            json.len() + 8 + data_len
-        );
-        assert_refused!(json, data_len, ErrorKind::Truncated { .. }, message);
-    }
-    assert!(matches!(refused(parse(json, 45)), ErrorKind::TrailingBytes { count: 37, .. }));
-    let allow = HeaderOptions { trailing_bytes: TrailingBytes::Allow, ..HeaderOptions::default() };
-    let header = Header::from_bytes(&file(json, 45), &allow).unwrap();
-    assert_eq!((header.trailing_bytes(), header.data_len()), (37, 8));
-}
-
-#[test]
-fn sums_of_sizes_beyond_64_bits_are_truncation_not_a_panic() {
-    // Eight times 2^61 - 1 bytes: each fits, their sum and the header do not fit in 64 bits.
-    let size = (1_u64 << 61) - 1;
-    let entries: Vec<_> = (0..8)
-        .map(|i| {
-            let (begin, end) = (i * size, (i + 1) * size);
-            format!(r#""{i}":{{"dtype":"U8","shape":[{size}],"data_offsets":[{begin},{end}]}}"#)
-        })
-        .collect();
-    let json = format!("{{{}}}", entries.join(","));
-    assert!(matches!(refused(parse(&json, 0)), ErrorKind::Truncated { expected: u64::MAX, .. }));
-}
-
-#[test]
-fn rejects_lengths_before_anything_is_read() {
-    assert!(matches!(refused(read(&[])), ErrorKind::Empty));
-    assert!(matches!(refused(read(&[0; 7])), ErrorKind::TooShort { byte_len: 7, .. }));
-    assert!(matches!(refused(read(&[0; 8])), ErrorKind::HeaderJson { .. }));
-    let options = HeaderOptions { max_header_bytes: 100, ..HeaderOptions::default() };
-    let json_len = |header_len: u64, byte_len: u64| {
-        Header::json_len(header_len.to_le_bytes(), byte_len, &options)
-    };
-    assert_eq!(json_len(0, 8).unwrap(), 0);
-    assert_eq!(json_len(99, 1000).unwrap(), 99);
-    assert_eq!(json_len(100, 108).unwrap(), 100);
-    let too_large = json_len(101, 1000).unwrap_err();
-    let says = "header of 101 bytes, the limit is 100 (HeaderOptions::max_header_bytes raises it)";
-    assert_eq!(too_large.to_string(), says);
-    for (header_len, byte_len) in [(1, 8), (100, 107), (u64::MAX, 1000), (u64::MAX - 7, u64::MAX)] {
-        let error = json_len(header_len, byte_len).unwrap_err();
-        assert!(matches!(error, ErrorKind::HeaderPastEnd { .. }), "{error:?}");
-    }
-}
-
-#[test]
-fn no_option_lets_a_header_be_longer_than_its_places_can_count() {
-    let options = HeaderOptions { max_header_bytes: u64::MAX, ..HeaderOptions::default() };
-    let json_len = |header_len: u64| Header::json_len(header_len.to_le_bytes(), 1 << 40, &options);
-    assert_eq!(json_len(u32::MAX.into()).unwrap(), u32::MAX as usize);
-    let too_long = json_len(1 << 32).unwrap_err();
-    assert_eq!(too_long.to_string(), "header of 4294967296 bytes, the limit is 4294967295");
-}
-
-/// What the limit that refused a header is on, what was found, and the limit.
-fn limit_of(error: &Error) -> (LimitOn, u64, u64) {
-    let ErrorKind::Limit(limit) = error.kind() else { panic!("{error:?}") };
-    (limit.what, limit.found, limit.limit)
-}
-
-/// Reads a header of these tensors, plain and not.
-fn within(options: &HeaderOptions, names: &[&str], shape: &str) -> Result<(), Error> {
-    let entries = names
-        .iter()
-        .map(|name| format!(r#""{name}":{{"dtype":"U8","shape":{shape},"data_offsets":[0,0]}}"#));
-    let entries: Vec<_> = entries.collect();
-    let [plain, other] = ["", " "].map(|space| {
-        let json = format!(r#"{{{space}"__metadata__":{{"a":"b"}},{}}}"#, entries.join(","));
-        Header::from_bytes(&file(&json, 0), options).map(drop)
-    });
-    assert_eq!(format!("{plain:?}"), format!("{other:?}"));
-    plain
-}
-
-#[test]
-fn limits_hold_to_the_last_one_and_say_what_raises_them() {
-    let options = HeaderOptions {
-        max_tensors: 2,
-        max_name_bytes: 5,
-        max_rank: 6,
-        ..HeaderOptions::default()
-    };
-    let within = |names: &[&str], shape: &str| within(&options, names, shape);
-    assert!(within(&["ab", "été"], "[0,1,1,1,1,1]").is_ok());
-
-    let tensors = within(&["a", "b", "c", "d"], "[0]").unwrap_err();
-    assert_eq!(limit_of(&tensors), (LimitOn::Tensors, 4, 2));
-    let message = "4 tensors, the limit is 2 (HeaderOptions::max_tensors raises it)";
-    assert_eq!(tensors.to_string(), message);
-    let name = within(&["ab", "étés"], "[0]").unwrap_err();
-    assert_eq!(limit_of(&name), (LimitOn::NameBytes, 6, 5));
-    let message = "tensor \"étés\": name of 6 bytes, the limit is 5 \
-        (HeaderOptions::max_name_bytes raises it)";
-    assert_eq!((name.to_string(), name.tensor()), (message.to_owned(), Some("étés")));
-    let rank = within(&["ab"], "[0,1,1,1,1,1,1,1]").unwrap_err();
-    assert_eq!(limit_of(&rank), (LimitOn::Dimensions, 8, 6));
-    let message = "tensor \"ab\": 8 dimensions, the limit is 6 \
-        (HeaderOptions::max_rank raises it)";
-    assert_eq!((rank.to_string(), rank.tensor()), (message.to_owned(), Some("ab")));
-}
-
-#[test]
-fn a_file_with_more_tensors_than_may_be_is_told_how_many_it_has() {
-    let options = HeaderOptions { max_tensors: 2, ..HeaderOptions::default() };
-    for (names, count) in [(&["a", "b", "c"][..], 3), (&["a", "b", "c", "d", "e"], 5)] {
-        let error = within(&options, names, "[0]").unwrap_err();
-        assert_eq!(limit_of(&error), (LimitOn::Tensors, count, 2));
-    }
-}
-
-#[test]
-fn default_limits_are_those_of_the_documentation() {
-    let options = HeaderOptions::default();
-    for (len, is_ok) in [(65_536, true), (65_537, false)] {
-        assert_eq!(within(&options, &[&"x".repeat(len)], "[0]").is_ok(), is_ok, "{len}");
-    }
-    for (rank, is_ok) in [(64, true), (65, false)] {
-        let shape = format!("[0{}]", ",1".repeat(rank - 1));
-        assert_eq!(within(&options, &["x"], &shape).is_ok(), is_ok, "{rank}");
-    }
-    assert_eq!((options.max_header_bytes, options.max_tensors), (100_000_000, 1_000_000));
 }
 
 #[test]

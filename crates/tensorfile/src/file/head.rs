@@ -1,0 +1,39 @@
+//! The header of a file, read from whatever holds it.
+
+use crate::format::PREFIX_LEN;
+use crate::header::explain;
+use crate::lookalike::SNIFF_LEN;
+use crate::source::read_error;
+use crate::{Error, Header, HeaderOptions, ReadAt, Result, reserve};
+
+/// Reads the length of the JSON, then exactly the JSON, and looks closer where it is refused.
+pub(super) fn read_header(
+    source: &impl ReadAt,
+    byte_len: u64,
+    options: &HeaderOptions,
+) -> Result<Header> {
+    let read = |buf: &mut [u8], offset| {
+        let len = buf.len();
+        let read = source.read_exact_at(buf, offset);
+        read.map_err(|error| read_error(source, len, offset, error))
+    };
+    let parse = || {
+        let mut prefix = [0; PREFIX_LEN];
+        if byte_len >= PREFIX_LEN as u64 {
+            read(&mut prefix, 0)?;
+        }
+        let json_len = Header::json_len(prefix, byte_len, options)?;
+        let mut json = reserve::list(json_len)?;
+        json.resize(json_len, 0);
+        read(&mut json, PREFIX_LEN as u64)?;
+        Header::parse(&json, byte_len, options)
+    };
+    parse().map_err(|error: Error| {
+        let mut first = [0; SNIFF_LEN];
+        let len = usize::try_from(byte_len).unwrap_or(SNIFF_LEN).min(SNIFF_LEN);
+        match read(&mut first[..len], 0) {
+            Ok(()) => explain(error, &first[..len]),
+            Err(_) => error,
+        }
+    })
+}
