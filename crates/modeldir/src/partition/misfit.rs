@@ -1,6 +1,5 @@
 //! Why a tensor cannot be cut as a rule says, and over how many ranks it could be.
 
-use std::fmt;
 use std::ops::Range;
 
 use super::tp::Axis;
@@ -60,15 +59,5 @@ impl Misfit {
             *works = sizes_that_do(works_over);
         }
         self
-    }
-}
-
-impl fmt::Display for Axis {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Out => f.write_str("the outputs"),
-            Self::In => f.write_str("the inputs"),
-            Self::Dim(dim) => write!(f, "dimension {dim}"),
-        }
     }
 }

@@ -1,10 +1,9 @@
 //! How a tensor is shared out between the ranks of a tensor-parallel group.
 
+use std::fmt;
 use std::num::NonZeroUsize;
 
 use serde::{Deserialize, Serialize};
-
-use super::tp_forms::{PartForm, TpForm};
 
 /// What the ranks of a tensor-parallel group hold of a tensor.
 ///
@@ -24,8 +23,7 @@ use super::tp_forms::{PartForm, TpForm};
 /// | `{"packed": [1, 1]}` | blocks of these proportions along the outputs, each cut by itself |
 /// | `{"qkv": [q, kv]}` | a block of `q` heads, then two of `kv` heads, each cut by itself |
 /// | `{"split": {…}}` | any [`Split`], by its fields |
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "TpForm", into = "TpForm")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Tp {
     /// Every rank holds all of it.
     Replicate,
@@ -73,8 +71,7 @@ pub struct Split {
 }
 
 /// A block along an axis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "PartForm", into = "PartForm")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
     /// Its length, in proportion to the other parts; lengths in elements will do.
     pub size: NonZeroUsize,
@@ -110,6 +107,16 @@ pub enum Axis {
     In,
     /// This dimension of the tensor on disk, counted from 0.
     Dim(usize),
+}
+
+impl fmt::Display for Axis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Out => f.write_str("the outputs"),
+            Self::In => f.write_str("the inputs"),
+            Self::Dim(dim) => write!(f, "dimension {dim}"),
+        }
+    }
 }
 
 /// What to do with a length that the ranks cannot share evenly.

@@ -2,7 +2,8 @@
 
 use std::num::NonZeroUsize;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::tp::{Heads, Part, Split, Tp};
 
@@ -65,6 +66,30 @@ impl HeadsForm {
             Self::All(heads) => (heads, heads),
             Self::Shared([q, kv]) => (q, kv),
         }
+    }
+}
+
+impl Serialize for Tp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        TpForm::from(self.clone()).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Tp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        TpForm::deserialize(deserializer).map(Self::from)
+    }
+}
+
+impl Serialize for Part {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        PartForm::from(*self).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Part {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::try_from(PartForm::deserialize(deserializer)?).map_err(D::Error::custom)
     }
 }
 
