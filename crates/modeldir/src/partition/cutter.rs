@@ -41,13 +41,12 @@ struct Experts {
 
 /// A tensor and what the rules say of it.
 struct Target<'a> {
-    tensor: TensorShape<'a>,
+    member: Member<'a>,
     rule: Option<&'a Rule>,
     layer: Option<usize>,
     ep: Ep,
     at: At,
     tp: &'a Tp,
-    member: Member<'a>,
 }
 
 impl Target<'_> {
@@ -56,7 +55,7 @@ impl Target<'_> {
             rule: self.rule.map_or("", |rule| rule.pattern.as_str()).into(),
             misfit,
         };
-        Error::from(kind).in_tensor(self.tensor.name)
+        Error::from(kind).in_tensor(self.member.tensor.name)
     }
 }
 
@@ -99,13 +98,12 @@ impl<'a> Cutter<'a> {
         let (siblings, quantization) = (self.siblings, self.quantization);
         let tp_rule = rule(decided.tp);
         let target = Target {
-            tensor,
+            member: Member { tensor, leaf: tensor.leaf(), position, siblings, quantization, order },
             rule: tp_rule.or_else(|| rule(decided.ep)),
             layer: decided.layer,
             ep,
             at: if ep == Ep::All { self.topology.tp() } else { self.topology.expert_tp() },
             tp: tp_rule.and_then(|rule| rule.tp.as_ref()).unwrap_or(&Tp::Replicate),
-            member: Member { tensor, position, siblings, quantization, order },
         };
         let skipped = *target.tp == Tp::Skip || (*target.tp == Tp::First && target.at.rank() > 0);
         if skipped || (ep == Ep::Name && !self.has_expert(&target, decided.expert)?) {
@@ -126,7 +124,7 @@ impl<'a> Cutter<'a> {
         if (self.experts.layer, self.experts.count) != (target.layer, Some(count)) {
             let (split, ep) = (self.topology.expert_split(), self.topology.ep());
             let list = split.experts(count, target.layer, ep, self.partition.uneven);
-            let list = list.map_err(|error| Error::from(error).in_tensor(target.tensor.name))?;
+            let list = list.map_err(|error| Error::from(error).in_tensor(target.member.tensor.name))?;
             self.experts = Experts { layer: target.layer, count: Some(count), list };
         }
         Ok(&self.experts.list)
@@ -143,7 +141,7 @@ impl<'a> Cutter<'a> {
         let count = self.num_experts;
         if number >= count {
             let kind = PartitionError::Number { what: "expert", number, count };
-            return Err(Error::from(kind).in_tensor(target.tensor.name));
+            return Err(Error::from(kind).in_tensor(target.member.tensor.name));
         }
         Ok(self.experts(target, count)?.contains(&number))
     }
@@ -154,7 +152,7 @@ impl<'a> Cutter<'a> {
             return Ok(None);
         }
         let Some(dim) = locate::experts(&target.member) else { return Ok(None) };
-        let count = target.tensor.shape.get(dim).copied().unwrap_or(0);
+        let count = target.member.tensor.shape.get(dim).copied().unwrap_or(0);
         let mut runs: Vec<Range<usize>> = Vec::new();
         for expert in self.experts(target, count)? {
             match runs.last_mut() {
@@ -206,7 +204,7 @@ impl<'a> Cutter<'a> {
         experts: Option<(usize, Vec<Range<usize>>)>,
         pieces: Option<(usize, Vec<Piece>)>,
     ) -> Selection {
-        let shape = target.tensor.shape;
+        let shape = target.member.tensor.shape;
         let mut selection = Selection::all();
         // The dimensions of which other ranks of the group hold less, and how much they hold.
         let mut shared = [None, None];
@@ -221,7 +219,7 @@ impl<'a> Cutter<'a> {
             selection = restrict(selection, shape, dim, ranges);
         }
         if target.at != At::ONLY && *target.tp != Tp::First {
-            let bytes = byte_len(&target.tensor, &shared);
+            let bytes = byte_len(&target.member.tensor, &shared);
             self.replicated_bytes = self.replicated_bytes.saturating_add(bytes);
         }
         selection

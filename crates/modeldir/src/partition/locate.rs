@@ -14,7 +14,7 @@ pub(super) fn axis(tensor: &Member<'_>, side: Side) -> Located {
     }
     // One number is of no axis, unless it is of a layer that has one output.
     let is_one = tensor.tensor.shape.iter().all(|len| *len == 1);
-    if is_one && !plain::is_of_layer(tensor.leaf()) {
+    if is_one && !plain::is_of_layer(tensor.leaf) {
         return Ok(None);
     }
     layout_of(tensor)?.axis(tensor, side)

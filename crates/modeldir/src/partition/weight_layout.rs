@@ -43,6 +43,8 @@ pub(super) trait WeightLayout: Debug + Sync {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Member<'a> {
     pub(super) tensor: TensorShape<'a>,
+    /// The last part of its name, found once.
+    pub(super) leaf: &'a str,
     /// Where a tensor of the module is among all.
     pub(super) position: usize,
     pub(super) siblings: Siblings<'a>,
@@ -52,18 +54,29 @@ pub(super) struct Member<'a> {
 }
 
 impl<'a> Member<'a> {
-    pub(super) fn leaf(&self) -> &'a str {
-        self.tensor.leaf()
-    }
-
     pub(super) const fn rank(&self) -> usize {
         self.tensor.rank()
     }
 
+    /// Whether the module has a tensor of this leaf.
+    pub(super) fn has(&self, leaf: &str) -> bool {
+        self.shape_of(leaf).is_some()
+    }
+
+    /// The shape of the tensor of the same module that has this leaf.
+    pub(super) fn shape_of(&self, leaf: &str) -> Option<&'a [usize]> {
+        let is_self = leaf == self.leaf;
+        let tensor = if is_self { self.tensor } else { self.siblings.find(self.position, leaf)? };
+        Some(tensor.shape)
+    }
+
     /// The tensor of the same module that has this leaf.
     pub(super) fn sibling(&self, leaf: &str) -> Option<Self> {
+        if leaf == self.leaf {
+            return Some(*self);
+        }
         let tensor = self.siblings.find(self.position, leaf)?;
-        Some(Self { tensor, ..*self })
+        Some(Self { tensor, leaf: tensor.leaf(), ..*self })
     }
 
     /// A dimension with an element on disk for each along the axis, if there is such a dimension.

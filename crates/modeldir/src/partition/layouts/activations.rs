@@ -16,7 +16,7 @@ impl WeightLayout for Activations {
     }
 
     fn owns(&self, tensor: &Member<'_>) -> bool {
-        matches!(tensor.leaf(), "input_scale" | "output_scale" | "q_scale" | "k_scale" | "v_scale")
+        matches!(tensor.leaf, "input_scale" | "output_scale" | "q_scale" | "k_scale" | "v_scale")
     }
 
     fn axis(&self, _tensor: &Member<'_>, _side: Side) -> Located {

@@ -29,20 +29,20 @@ impl WeightLayout for Awq {
             return false;
         }
         let Some(weight) = gptq::packed_weight(tensor) else { return false };
-        match tensor.sibling("scales").map(|scales| scales.tensor.shape.last().copied()) {
-            Some(Some(outputs)) => weight.tensor.shape.last() != Some(&outputs),
-            _ => tensor.quantization.is_some_and(|found| self.is_named_by(found)),
+        match tensor.shape_of("scales").and_then(<[usize]>::last) {
+            Some(outputs) => weight.last() != Some(outputs),
+            None => tensor.quantization.is_some_and(|found| self.is_named_by(found)),
         }
     }
 
     fn axis(&self, tensor: &Member<'_>, side: Side) -> Located {
         let weight = gptq::packed_weight(tensor).ok_or(NO_WEIGHT)?;
-        match (side, tensor.leaf()) {
+        match (side, tensor.leaf) {
             (Side::Out, "qweight" | "qzeros") => {
-                gptq::outputs(tensor, &weight, per_word(tensor.quantization, gptq::WORD)?)
+                gptq::outputs(tensor, weight, per_word(tensor.quantization, gptq::WORD)?)
             }
-            (Side::Out, _) => gptq::outputs(tensor, &weight, NonZeroUsize::MIN),
-            (Side::In, _) => gptq::inputs(tensor, &weight, NonZeroUsize::MIN),
+            (Side::Out, _) => gptq::outputs(tensor, weight, NonZeroUsize::MIN),
+            (Side::In, _) => gptq::inputs(tensor, weight, NonZeroUsize::MIN),
         }
     }
 }

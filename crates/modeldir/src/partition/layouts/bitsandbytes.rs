@@ -25,19 +25,19 @@ impl WeightLayout for Bitsandbytes {
     }
 
     fn owns(&self, tensor: &Member<'_>) -> bool {
-        match tensor.leaf() {
+        match tensor.leaf {
             "absmax" | "quant_map" | "nested_absmax" | "nested_quant_map" | "SCB"
             | "weight_format" => true,
             leaf => {
                 let is_column =
                     tensor.tensor.dtype == Dtype::U8 && matches!(tensor.tensor.shape, [_, 1]);
-                is_column && tensor.sibling(&format!("{leaf}.absmax")).is_some()
+                is_column && tensor.has(&format!("{leaf}.absmax"))
             }
         }
     }
 
     fn axis(&self, tensor: &Member<'_>, side: Side) -> Located {
-        match tensor.leaf() {
+        match tensor.leaf {
             "SCB" => plain::Plain.axis(tensor, side),
             "weight_format" => Ok(None),
             _ => Err(IS_FLATTENED),
@@ -45,7 +45,7 @@ impl WeightLayout for Bitsandbytes {
     }
 
     fn experts(&self, tensor: &Member<'_>) -> Option<usize> {
-        let is_stack = match tensor.leaf() {
+        let is_stack = match tensor.leaf {
             "weight_format" => tensor.tensor.shape.first().is_some_and(|len| *len > 1),
             _ => tensor.rank() > 2,
         };

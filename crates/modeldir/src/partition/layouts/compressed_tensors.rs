@@ -29,22 +29,21 @@ impl WeightLayout for CompressedTensors {
     }
 
     fn owns(&self, tensor: &Member<'_>) -> bool {
-        match tensor.leaf() {
+        match tensor.leaf {
             PACKED
             | "weight_shape"
             | "weight_global_scale"
             | "input_global_scale"
             | "weight_g_idx"
             | "weight_zero_point" => true,
-            leaf => scaled(leaf).is_some_and(|base| {
-                has_order(tensor)
-                    || weight(tensor, base).is_some_and(|weight| weight.leaf() != base)
-            }),
+            "weight_scale" if has_order(tensor) => true,
+            leaf => scaled(leaf)
+                .is_some_and(|base| weight(tensor, base).is_some_and(|weight| weight.leaf != base)),
         }
     }
 
     fn axis(&self, tensor: &Member<'_>, side: Side) -> Located {
-        match tensor.leaf() {
+        match tensor.leaf {
             PACKED => in_weight(tensor, side),
             "weight_shape" | "weight_global_scale" | "input_global_scale" => Ok(None),
             "weight_g_idx" => {
@@ -57,7 +56,7 @@ impl WeightLayout for CompressedTensors {
     }
 
     fn experts(&self, tensor: &Member<'_>) -> Option<usize> {
-        match tensor.leaf() {
+        match tensor.leaf {
             "weight_shape" => tensor.tensor.shape.first().is_some_and(|len| *len > 1).then_some(0),
             leaf => match scaled(leaf) {
                 Some(base) => companion::experts_of_scales(tensor, weight(tensor, base).as_ref()),
@@ -69,18 +68,22 @@ impl WeightLayout for CompressedTensors {
 
 /// Whether inputs were quantized in an order of their own.
 fn has_order(tensor: &Member<'_>) -> bool {
-    tensor.sibling("weight_g_idx").is_some()
+    tensor.has("weight_g_idx")
 }
 
 /// The weight of this leaf, packed or not.
 fn weight<'a>(tensor: &Member<'a>, leaf: &str) -> Option<Member<'a>> {
-    tensor.sibling(leaf).or_else(|| tensor.sibling(&format!("{leaf}_packed")))
+    tensor.sibling(leaf).or_else(|| tensor.sibling(&packed(leaf)))
+}
+
+fn packed(leaf: &str) -> String {
+    format!("{leaf}_packed")
 }
 
 /// An axis of a weight.
 fn in_weight(weight: &Member<'_>, side: Side) -> Located {
     let Some(dim) = plain::dim(weight, side) else { return Ok(None) };
-    let is_packed = weight.leaf() == PACKED && weight.dim_from_end(0) == Some(dim);
+    let is_packed = weight.leaf == PACKED && weight.dim_from_end(0) == Some(dim);
     let word = weight.tensor.dtype.bits() as usize;
     let per = if is_packed { per_word(weight.quantization, word)? } else { NonZeroUsize::MIN };
     Ok(weight.along(dim, per))

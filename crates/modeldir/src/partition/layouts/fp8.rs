@@ -22,7 +22,7 @@ impl WeightLayout for Fp8 {
     }
 
     fn owns(&self, tensor: &Member<'_>) -> bool {
-        scaled(tensor.leaf()).is_some()
+        scaled(tensor.leaf).is_some()
     }
 
     fn axis(&self, tensor: &Member<'_>, side: Side) -> Located {
@@ -39,5 +39,5 @@ impl WeightLayout for Fp8 {
 
 /// The weight to which scales belong.
 fn weight<'a>(tensor: &Member<'a>) -> Option<Member<'a>> {
-    tensor.sibling(scaled(tensor.leaf())?)
+    tensor.sibling(scaled(tensor.leaf)?)
 }

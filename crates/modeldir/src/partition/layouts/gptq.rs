@@ -35,50 +35,50 @@ impl WeightLayout for Gptq {
         let weight = packed_weight(tensor).ok_or(NO_WEIGHT)?;
         let packed = || per_word(tensor.quantization, WORD);
         match side {
-            Side::Out if tensor.leaf() == "qzeros" => outputs(tensor, &weight, packed()?),
-            Side::Out => outputs(tensor, &weight, NonZeroUsize::MIN),
-            Side::In => inputs(tensor, &weight, packed()?),
+            Side::Out if tensor.leaf == "qzeros" => outputs(tensor, weight, packed()?),
+            Side::Out => outputs(tensor, weight, NonZeroUsize::MIN),
+            Side::In => inputs(tensor, weight, packed()?),
         }
     }
 }
 
 /// Whether a leaf is one of those that GPTQ and AWQ have in common.
 pub(super) fn has_leaf(tensor: &Member<'_>) -> bool {
-    match tensor.leaf() {
+    match tensor.leaf {
         "qweight" | "qzeros" | "g_idx" => true,
-        "scales" => tensor.sibling("qweight").is_some(),
+        "scales" => tensor.has("qweight"),
         _ => false,
     }
 }
 
-/// The packed weight of a module.
-pub(super) fn packed_weight<'a>(tensor: &Member<'a>) -> Option<Member<'a>> {
-    tensor.sibling("qweight").filter(|weight| weight.rank() > 1)
+/// The shape of the packed weight of a module.
+pub(super) fn packed_weight<'a>(tensor: &Member<'a>) -> Option<&'a [usize]> {
+    tensor.shape_of("qweight").filter(|weight| weight.len() > 1)
 }
 
 /// Outputs lie along the last dimension.
-pub(super) fn outputs(tensor: &Member<'_>, weight: &Member<'_>, per: NonZeroUsize) -> Located {
-    match tensor.leaf() {
+pub(super) fn outputs(tensor: &Member<'_>, weight: &[usize], per: NonZeroUsize) -> Located {
+    match tensor.leaf {
         "g_idx" => Ok(None),
-        _ if tensor.rank() != weight.rank() => Err(NO_WEIGHT),
+        _ if tensor.rank() != weight.len() => Err(NO_WEIGHT),
         _ => Ok(tensor.dim_from_end(0).and_then(|dim| tensor.along(dim, per))),
     }
 }
 
 /// Inputs lie along the last dimension but one, `per` in an element of the weight.
-pub(super) fn inputs(tensor: &Member<'_>, weight: &Member<'_>, per: NonZeroUsize) -> Located {
-    if tensor.leaf() == "g_idx" {
+pub(super) fn inputs(tensor: &Member<'_>, weight: &[usize], per: NonZeroUsize) -> Located {
+    if tensor.leaf == "g_idx" {
         return Ok(tensor.dim_from_end(0).and_then(|dim| tensor.plain(dim)));
     }
-    let dim = tensor.dim_from_end(1).filter(|_| tensor.rank() == weight.rank());
+    let dim = tensor.dim_from_end(1).filter(|_| tensor.rank() == weight.len());
     let dim = dim.ok_or(NO_WEIGHT)?;
-    if tensor.leaf() == "qweight" {
+    if tensor.leaf == "qweight" {
         return Ok(tensor.along(dim, per));
     }
     // Which groups a run of reordered columns needs is not in the shapes.
     if tensor.quantization.and_then(Quantization::desc_act) == Some(true) {
         return Ok(None);
     }
-    let Some(inputs) = weight.along(dim, per) else { return Ok(None) };
-    blocks(tensor, dim, inputs.len, &[group_size(tensor)])
+    let words = weight.get(dim).copied().unwrap_or(0);
+    blocks(tensor, dim, words.saturating_mul(per.get()), &[group_size(tensor)])
 }

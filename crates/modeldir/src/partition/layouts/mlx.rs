@@ -26,7 +26,7 @@ impl WeightLayout for Mlx {
     }
 
     fn owns(&self, tensor: &Member<'_>) -> bool {
-        match tensor.leaf() {
+        match tensor.leaf {
             "scales" | "biases" => true,
             "weight" => is_packed(tensor),
             _ => false,
@@ -34,7 +34,7 @@ impl WeightLayout for Mlx {
     }
 
     fn axis(&self, tensor: &Member<'_>, side: Side) -> Located {
-        if tensor.leaf() == "weight" {
+        if tensor.leaf == "weight" {
             return in_weight(tensor, side);
         }
         match tensor.sibling("weight") {
@@ -46,7 +46,7 @@ impl WeightLayout for Mlx {
 
 /// Whether words are packed weights, not weights.
 fn is_packed(weight: &Member<'_>) -> bool {
-    weight.tensor.dtype == Dtype::U32 && weight.sibling("scales").is_some()
+    weight.tensor.dtype == Dtype::U32 && weight.has("scales")
 }
 
 /// An axis of a weight, packed or not.

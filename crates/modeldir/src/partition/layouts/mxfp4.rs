@@ -42,7 +42,7 @@ impl WeightLayout for Mxfp4 {
 
 /// The dimension of blocks of inputs, if the leaf is one of this layout.
 fn inputs(tensor: &Member<'_>) -> Option<usize> {
-    let of_a_block = match tensor.leaf() {
+    let of_a_block = match tensor.leaf {
         leaf if leaf.ends_with("_blocks") => 1,
         leaf if leaf.ends_with("_scales") => 0,
         _ => return None,

@@ -13,7 +13,7 @@ use tensorfile::Dtype;
 
 use super::plain;
 use crate::Quantization;
-use crate::partition::companion::{self, scaled};
+use crate::partition::companion;
 use crate::partition::weight_layout::{Located, Member, OnDisk, Side, WeightLayout};
 
 /// Inputs that share a scale.
@@ -41,15 +41,16 @@ impl WeightLayout for Nvfp4 {
     }
 
     fn owns(&self, tensor: &Member<'_>) -> bool {
-        match tensor.leaf() {
+        match tensor.leaf {
             "weight_scale_2" => true,
             "weight" => is_packed(tensor),
-            leaf => scaled(leaf) == Some("weight") && weight(tensor).is_some(),
+            "weight_scale" => weight(tensor).is_some(),
+            _ => false,
         }
     }
 
     fn axis(&self, tensor: &Member<'_>, side: Side) -> Located {
-        match tensor.leaf() {
+        match tensor.leaf {
             "weight" => Ok(in_weight(tensor, side)),
             "weight_scale_2" => Ok(None),
             _ => match weight(tensor) {
@@ -60,7 +61,7 @@ impl WeightLayout for Nvfp4 {
     }
 
     fn experts(&self, tensor: &Member<'_>) -> Option<usize> {
-        match tensor.leaf() {
+        match tensor.leaf {
             "weight" => plain::Plain.experts(tensor),
             "weight_scale_2" => {
                 tensor.tensor.shape.first().is_some_and(|len| *len > 1).then_some(0)
@@ -72,7 +73,7 @@ impl WeightLayout for Nvfp4 {
 
 /// Whether bytes are pairs of weights, not weights.
 fn is_packed(weight: &Member<'_>) -> bool {
-    weight.tensor.dtype == Dtype::U8 && weight.sibling("weight_scale_2").is_some()
+    weight.tensor.dtype == Dtype::U8 && weight.has("weight_scale_2")
 }
 
 /// The packed weight of a module.

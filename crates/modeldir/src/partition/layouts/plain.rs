@@ -19,11 +19,11 @@ impl WeightLayout for Plain {
     }
 
     fn owns(&self, tensor: &Member<'_>) -> bool {
-        is_of_layer(tensor.leaf())
+        is_of_layer(tensor.leaf)
     }
 
     fn axis(&self, tensor: &Member<'_>, side: Side) -> Located {
-        let dim = match is_bias(tensor.leaf()) {
+        let dim = match is_bias(tensor.leaf) {
             true => tensor.dim_from_end(0).filter(|_| side == Side::Out),
             false => dim(tensor, side),
         };
@@ -31,7 +31,7 @@ impl WeightLayout for Plain {
     }
 
     fn experts(&self, tensor: &Member<'_>) -> Option<usize> {
-        let axes = if is_bias(tensor.leaf()) { 1 } else { 2 };
+        let axes = if is_bias(tensor.leaf) { 1 } else { 2 };
         (tensor.rank() > axes).then_some(0)
     }
 }
