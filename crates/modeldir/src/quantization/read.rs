@@ -5,16 +5,7 @@ use serde_json::{Map, Value};
 use super::Quantization;
 use crate::json::Fields;
 
-type Object = Map<String, Value>;
-
-/// Where a configuration may describe its quantization.
-const PLACES: [&str; 5] = [
-    "quantization_config",
-    "text_config.quantization_config",
-    "language_config.quantization_config",
-    "llm_config.quantization_config",
-    "compression_config",
-];
+pub(super) type Object = Map<String, Value>;
 
 /// Fields for the kind within a method.
 const ALGORITHM: [&str; 6] =
@@ -42,33 +33,8 @@ const BITS_BY_NAME: [(&str, usize); 8] = [
     ("w8a8", 8),
 ];
 
-/// Reads the description within a configuration.
-pub(super) fn from_config(config: &Object) -> Option<Quantization> {
-    let mlx = object_at(config, "quantization").map(|object| (object, "quantization"));
-    let mut found = PLACES.iter().filter_map(|place| Some((object_at(config, place)?, *place)));
-    // MLX writes its description twice, and names its method in neither.
-    match (found.next(), mlx) {
-        (Some((object, place)), None) => Some(read(object, place, Vec::new())),
-        (Some((object, place)), Some(_)) if object.contains_key("quant_method") => {
-            Some(read(object, place, Vec::new()))
-        }
-        (_, Some((object, place))) => Some(read(object, place, Vec::new())),
-        (None, None) => None,
-    }
-}
-
-/// Reads a file that lies beside the configuration; one that says nothing of weights is none.
-pub(super) fn from_side_car(
-    name: &str,
-    object: &Object,
-    notes: Vec<String>,
-) -> Option<Quantization> {
-    let found = read(object, name, notes);
-    (found.bits.is_some() || found.algorithm.is_some()).then_some(found)
-}
-
 /// Reads a description; `source` is where it was.
-fn read(object: &Object, source: &str, notes: Vec<String>) -> Quantization {
+pub(super) fn read(object: &Object, source: &str, notes: Vec<String>) -> Quantization {
     let mut fields = Fields::new(object, notes).with_nested(&["quantization"]);
     let mut groups = Groups::of(object);
     let algorithm = fields.string(&ALGORITHM).map(str::to_owned);
@@ -167,7 +133,7 @@ impl<'a> Groups<'a> {
 }
 
 /// The object at a dotted path.
-fn object_at<'a>(object: &'a Object, path: &str) -> Option<&'a Object> {
+pub(super) fn object_at<'a>(object: &'a Object, path: &str) -> Option<&'a Object> {
     path.split('.').try_fold(object, |object, key| object.get(key)?.as_object())
 }
 

@@ -1,0 +1,151 @@
+//! Where a directory may say how its weights are quantized.
+
+use std::path::Path;
+
+use super::Quantization;
+use super::read::{Object, object_at, read};
+use crate::json;
+use crate::{ModelConfig, Result};
+
+/// Files beside `config.json` that describe a quantization, in the order they are tried.
+const SIDE_CARS: [&str; 3] = ["quantize_config.json", "quant_config.json", "hf_quant_config.json"];
+
+/// Where a configuration may describe its quantization.
+const PLACES: [&str; 5] = [
+    "quantization_config",
+    "text_config.quantization_config",
+    "language_config.quantization_config",
+    "llm_config.quantization_config",
+    "compression_config",
+];
+
+impl Quantization {
+    /// The quantization that a model's configuration describes, if it does.
+    ///
+    /// Looked for in `quantization_config` (at the top or in the part for text),
+    /// `compression_config` and MLX's `quantization`.
+    #[must_use]
+    pub fn from_config(config: &ModelConfig) -> Option<Self> {
+        let mut found = described_in(config.raw().as_object()?)?;
+        let notes = found.notes.iter().map(|note| format!("{}.{note}", found.source)).collect();
+        found.notes = json::notes_of(config.path(), notes);
+        Some(found)
+    }
+
+    /// The quantization that a file beside `config.json` describes, if it describes one.
+    ///
+    /// `path` is used in errors and notes, and its last part tells what wrote the file: `quantize_config.json`
+    /// (GPTQ), `quant_config.json` (AWQ) or `hf_quant_config.json` (`ModelOpt`).
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Json`](crate::ErrorKind::Json) and its neighbours where the bytes are not a JSON object.
+    pub fn from_json(path: impl AsRef<Path>, bytes: &[u8]) -> Result<Option<Self>> {
+        let path = path.as_ref();
+        json::text(bytes).and_then(|text| Self::parse(path, text)).map_err(|error| error.at(path))
+    }
+
+    /// The quantization of a directory: that of its configuration, else that of a file beside it.
+    pub(crate) fn in_directory(
+        directory: &Path,
+        config: Option<&ModelConfig>,
+        max_bytes: u64,
+    ) -> Result<Option<Self>> {
+        if let Some(found) = config.and_then(Self::from_config) {
+            return Ok(Some(found));
+        }
+        for name in SIDE_CARS {
+            let path = directory.join(name);
+            let Some(text) = json::read_if_there(&path, json::MaxBytes::of_json(max_bytes))? else {
+                continue;
+            };
+            let found = Self::parse(&path, &text).map_err(|error| error.at(&path))?;
+            if let Some(found) = found {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Parses a text; notes name `path`, and errors do not.
+    fn parse(path: &Path, text: &str) -> Result<Option<Self>> {
+        let (object, notes) = json::parse_object(text)?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let mut found = side_car(&name, &object, notes);
+        if let Some(found) = &mut found {
+            found.notes = json::notes_of(path, std::mem::take(&mut found.notes));
+        }
+        Ok(found)
+    }
+}
+
+/// Reads the description within a configuration.
+fn described_in(config: &Object) -> Option<Quantization> {
+    let mlx = object_at(config, "quantization").map(|object| (object, "quantization"));
+    let mut found = PLACES.iter().filter_map(|place| Some((object_at(config, place)?, *place)));
+    // MLX writes its description twice, and names its method in neither.
+    match (found.next(), mlx) {
+        (Some((object, place)), None) => Some(read(object, place, Vec::new())),
+        (Some((object, place)), Some(_)) if object.contains_key("quant_method") => {
+            Some(read(object, place, Vec::new()))
+        }
+        (_, Some((object, place))) => Some(read(object, place, Vec::new())),
+        (None, None) => None,
+    }
+}
+
+/// Reads a file that lies beside the configuration; one that says nothing of weights is none.
+fn side_car(name: &str, object: &Object, notes: Vec<String>) -> Option<Quantization> {
+    let found = read(object, name, notes);
+    (found.bits.is_some() || found.algorithm.is_some()).then_some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::Quantization;
+    use crate::ModelConfig;
+
+    #[test]
+    fn the_configuration_counts_before_the_files_beside_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let put = |name, text| fs::write(dir.path().join(name), text).unwrap();
+        let source = |config: Option<&ModelConfig>| {
+            let found = Quantization::in_directory(dir.path(), config, 1000).unwrap();
+            found.map(|q| q.source().to_owned())
+        };
+        assert_eq!(source(None), None);
+        put("hf_quant_config.json", r#"{"quantization": {"quant_algo": "FP8"}}"#);
+        assert_eq!(source(None).as_deref(), Some("hf_quant_config.json"));
+        // A file of this name also comes with ONNX exports, and describes something else then.
+        put("quantize_config.json", r#"{"per_channel": true}"#);
+        assert_eq!(source(None).as_deref(), Some("hf_quant_config.json"));
+        put("quantize_config.json", r#"{"bits": 4}"#);
+        assert_eq!(source(None).as_deref(), Some("quantize_config.json"));
+        let json = br#"{"quantization_config": {"quant_method": "fp8"}}"#;
+        let config = ModelConfig::from_json("config.json", json).unwrap();
+        assert_eq!(source(Some(&config)).as_deref(), Some("quantization_config"));
+    }
+
+    #[test]
+    fn notes_name_the_file_and_the_place_in_it() {
+        let json = br#"{"quantization_config": {"quant_method": "gptq", "bits": "four"}}"#;
+        let config = ModelConfig::from_json("x/config.4.1.json", json).unwrap();
+        let found = Quantization::from_config(&config).unwrap();
+        let [note] = found.notes() else { panic!("{:?}", found.notes()) };
+        assert!(note.starts_with("config.4.1.json: quantization_config.bits: expected"), "{note}");
+        let json = br#"{"bits": 4, "group_size": "x"}"#;
+        let found = Quantization::from_json("quantize_config.json", json).unwrap().unwrap();
+        let [note] = found.notes() else { panic!("{:?}", found.notes()) };
+        assert!(note.starts_with("quantize_config.json: group_size: expected"), "{note}");
+    }
+
+    #[test]
+    fn a_broken_side_car_is_an_error_that_names_it() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("quant_config.json"), "").unwrap();
+        let error = Quantization::in_directory(dir.path(), None, 1000).unwrap_err().to_string();
+        assert!(error.ends_with("quant_config.json: empty file (0 bytes)"), "{error}");
+    }
+}
