@@ -149,6 +149,10 @@ fn a_model_type_without_rules() {
              qwen3_moe, starcoder2"
         );
         assert_eq!(error.to_string(), expected);
-        assert_eq!(kind(error), PartitionError::NoRules { model_type: model_type.into() });
+        let families = Partition::families().collect();
+        assert_eq!(
+            kind(error),
+            PartitionError::NoRules { model_type: model_type.into(), families }
+        );
     }
 }

@@ -1,8 +1,9 @@
 //! Which layers go on which of several devices of unequal memory.
 
 use super::error::PartitionError;
-use super::rules::Pp;
-use super::{ExtraLayers, LayerSplit, Partition};
+use super::placement::LayerSplit;
+use super::rule::Pp;
+use super::rules::{ExtraLayers, Partition};
 use crate::{Error, Result};
 
 /// The whole of a budget, in the fractions of it that are tried.

@@ -7,14 +7,17 @@ use tensorfile::Selection;
 use super::error::PartitionError;
 use super::interval::{Line, Piece};
 use super::locate;
+use super::matcher::{Decided, Matcher};
 use super::misfit::Misfit;
-use super::rules::{Decided, Ep, Matcher, Rule};
+use super::placement::ExpertSplit;
+use super::report::PartitionReport;
+use super::rule::{Ep, Rule};
+use super::rules::Partition;
 use super::siblings::{Siblings, TensorShape};
 use super::stage::Stage;
 use super::topology::{At, Topology};
 use super::tp::{Axis, Misaligned, Tp};
 use super::weight_layout::{Member, OnDisk, Side};
-use super::{ExpertSplit, Partition, PartitionReport};
 use crate::{Error, Quantization, Result};
 
 /// One rank's view of rules and tensors.
@@ -124,7 +127,8 @@ impl<'a> Cutter<'a> {
         if (self.experts.layer, self.experts.count) != (target.layer, Some(count)) {
             let (split, ep) = (self.topology.expert_split(), self.topology.ep());
             let list = split.experts(count, target.layer, ep, self.partition.uneven);
-            let list = list.map_err(|error| Error::from(error).in_tensor(target.member.tensor.name))?;
+            let list =
+                list.map_err(|error| Error::from(error).in_tensor(target.member.tensor.name))?;
             self.experts = Experts { layer: target.layer, count: Some(count), list };
         }
         Ok(&self.experts.list)

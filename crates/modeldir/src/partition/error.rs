@@ -3,7 +3,7 @@
 use tensorfile::Quoted;
 
 use super::misfit::Misfit;
-use super::words::{AndLayers, Divisors, Families, Shown};
+use super::words::{AndLayers, Divisors, Shown};
 
 /// Why rules, ranks and tensors do not go together.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -14,11 +14,13 @@ pub enum PartitionError {
         "no rules for model type {}; write them, such as \
          {{\"rules\": [{{\"match\": \"**.q_proj.*\", \"tp\": \"col\"}}]}}; there are some for {}",
         Quoted(model_type),
-        Families
+        families.join(", ")
     )]
     NoRules {
         /// The type of model.
         model_type: Box<str>,
+        /// The types for which there are rules.
+        families: Box<[&'static str]>,
     },
     /// The configuration lacks a number that the built-in rules need.
     #[error(

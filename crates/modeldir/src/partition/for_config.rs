@@ -2,10 +2,10 @@
 
 use std::num::NonZeroUsize;
 
-use super::Partition;
 use super::error::PartitionError;
 use super::layouts::block_size;
-use super::rules::{Pp, Rule};
+use super::rule::{Pp, Rule};
+use super::rules::Partition;
 use super::tables::{FAMILIES, Family, Line, Place, Take};
 use super::tp::{Axis, Heads, Part, Split, Tp};
 use crate::{ModelConfig, Quantization};
@@ -43,8 +43,10 @@ impl Partition {
     pub fn for_config(config: &ModelConfig) -> Result<Self, PartitionError> {
         let model_type = config.model_type().unwrap_or_default();
         let family = FAMILIES.iter().find(|family| family.model_types.contains(&model_type));
-        let family =
-            family.ok_or_else(|| PartitionError::NoRules { model_type: model_type.into() })?;
+        let family = family.ok_or_else(|| PartitionError::NoRules {
+            model_type: model_type.into(),
+            families: Self::families().collect(),
+        })?;
         let numbers = Numbers::new(config, family);
         let lines = family.lists.iter().copied().flatten();
         Ok(Self {

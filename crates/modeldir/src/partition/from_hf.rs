@@ -6,9 +6,9 @@ use std::num::NonZeroUsize;
 
 use super::error::PartitionError;
 use super::pattern::Pattern;
-use super::rules::{Ep, Rule};
+use super::rule::{Ep, Rule};
+use super::rules::{Partition, from_bytes};
 use super::tp::{Axis, Part, Split, Tp, Uneven};
-use super::{Partition, from_bytes};
 use crate::Result;
 
 /// Styles by which transformers stores nothing differently: they are about communication.

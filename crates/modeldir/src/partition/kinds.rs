@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
+use super::matcher::Decided;
 use super::pattern::number;
-use super::rules::Decided;
 
 /// What numbers of a name are written as in its kind. Names with more numbers have none.
 const DIGITS: [char; 8] = ['0', '1', '2', '3', '4', '5', '6', '7'];
@@ -64,7 +64,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::Kinds;
-    use crate::partition::rules::{Matcher, Rule};
+    use crate::partition::matcher::Matcher;
+    use crate::partition::rule::Rule;
 
     const PATTERNS: [&str; 10] = [
         "**",

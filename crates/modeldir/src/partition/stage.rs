@@ -3,9 +3,10 @@
 use std::ops::Range;
 
 use super::error::PartitionError;
-use super::rules::{Decided, Pp};
+use super::matcher::Decided;
+use super::rule::Pp;
+use super::rules::{ExtraLayers, Partition};
 use super::topology::{At, Topology};
-use super::{ExtraLayers, Partition};
 use crate::{Error, Result};
 
 /// One stage of a pipeline.

@@ -4,7 +4,7 @@
 //! that others have too, its tensors are cut alike, so families are made of lists that they share.
 
 use super::layout::Layout;
-use super::rules::{Ep, Pp};
+use super::rule::{Ep, Pp};
 
 /// The rules of a model family.
 #[derive(Debug)]

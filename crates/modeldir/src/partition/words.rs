@@ -4,8 +4,6 @@ use std::fmt;
 
 use tensorfile::Quoted;
 
-use super::Partition;
-
 /// Numbers of ranks up to here are tried for errors that say what would do.
 const MAX_TRIED: usize = 256;
 
@@ -43,7 +41,7 @@ impl fmt::Display for Works<'_> {
 }
 
 /// Displays the numbers of ranks that divide a number of things.
-pub(crate) struct Divisors(pub(crate) usize);
+pub(super) struct Divisors(pub(super) usize);
 
 impl fmt::Display for Divisors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -52,7 +50,7 @@ impl fmt::Display for Divisors {
 }
 
 /// Displays how many layers were expected beside stages, if that is known.
-pub(crate) struct AndLayers(pub(crate) Option<usize>);
+pub(super) struct AndLayers(pub(super) Option<usize>);
 
 impl fmt::Display for AndLayers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -60,17 +58,8 @@ impl fmt::Display for AndLayers {
     }
 }
 
-/// Displays the model types for which there are rules.
-pub(crate) struct Families;
-
-impl fmt::Display for Families {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&Partition::families().collect::<Vec<_>>().join(", "))
-    }
-}
-
 /// Displays names in a row, cut after ten.
-pub(crate) struct Shown<'a>(pub(crate) &'a [String]);
+pub(super) struct Shown<'a>(pub(super) &'a [String]);
 
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,0 +1,48 @@
+//! What is odd about rules and tensors together.
+
+use std::fmt;
+
+use super::words::Shown;
+
+/// What is odd about rules and tensors together, and what ranks hold alike.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PartitionReport {
+    /// The patterns of rules that match no tensor, or cut along an axis that no tensor has that
+    /// they match. [`Rule::optional`](super::Rule::optional) ones are left out.
+    pub unused: Vec<String>,
+    /// The tensors that no rule matches. Tensor-parallel ranks hold all of them.
+    pub unmatched: Vec<String>,
+    /// Bytes that this rank takes and other ranks of its tensor-parallel group take too.
+    pub replicated_bytes: u64,
+}
+
+impl fmt::Display for PartitionReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (what, names) in [
+            ("rules that match nothing", &self.unused),
+            ("tensors that no rule matches", &self.unmatched),
+        ] {
+            if !names.is_empty() {
+                writeln!(f, "{} {what}: {}", names.len(), Shown(names))?;
+            }
+        }
+        writeln!(f, "{} bytes on other ranks too", self.replicated_bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PartitionReport;
+
+    #[test]
+    fn a_report_shows_what_is_odd_and_nothing_else() {
+        let mut report = PartitionReport { replicated_bytes: 12, ..PartitionReport::default() };
+        assert_eq!(report.to_string(), "12 bytes on other ranks too\n");
+        report.unused.push("a.*".to_owned());
+        report.unmatched.extend((0..12).map(|i| format!("w{i}")));
+        let shown = "1 rules that match nothing: \"a.*\"\n12 tensors that no rule matches: \"w0\", \"w1\", \
+            \"w2\", \"w3\", \"w4\", \"w5\", \"w6\", \"w7\", \"w8\", \"w9\" and 2 more\n\
+            12 bytes on other ranks too\n";
+        assert_eq!(report.to_string(), shown);
+    }
+}
