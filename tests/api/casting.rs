@@ -21,7 +21,7 @@ pub(crate) const FLOATS: [Float; 3] = [Float::F16, Float::BF16, Float::F32];
 /// The dtype and the bytes of a stored tensor after a conversion, element by element.
 pub(crate) fn converted(dtype: Dtype, bytes: &[u8], to: Float) -> (Dtype, Vec<u8>) {
     let Some(cast) = FloatCast::new(dtype, to) else { return (dtype, bytes.to_vec()) };
-    let mut after = vec![0; bytes.len() / cast.from().byte_len() * to.byte_len()];
+    let mut after = vec![0; bytes.len() / cast.source().byte_len() * to.byte_len()];
     cast.convert(bytes, &mut after);
     (to.dtype(), after)
 }
@@ -250,7 +250,7 @@ fn a_plan_says_both_dtypes() {
     assert_eq!((&tensors[1]["dtype"], tensors[1].get("stored_dtype")), (&"I64".into(), None));
     let casts: Vec<_> =
         value["requests"].as_array().unwrap().iter().map(|r| &r["transform"]["cast"]).collect();
-    assert!(casts.contains(&&serde_json::json!({"from": "F16", "to": "F32"})), "{casts:?}");
+    assert!(casts.contains(&&serde_json::json!({"source": "F16", "target": "F32"})), "{casts:?}");
     assert!(plan.to_string().ends_with("2 tensors, 476 bytes, 2 reads of 274 bytes"), "{plan}");
 }
 

@@ -118,7 +118,7 @@ fn refuse_other(first: &[u8]) -> Result<()> {
     }
     match LfsPointer::parse(first) {
         None => Ok(()),
-        Some(LfsPointer { oid, byte_len }) => {
+        Some(LfsPointer { oid, byte_len, .. }) => {
             Err(tensorfile::ErrorKind::LfsPointer { oid, byte_len }.into())
         }
     }

@@ -22,7 +22,7 @@ impl Transform {
     pub fn dtype(self, stored: Dtype) -> Dtype {
         match self {
             Self::Copy => stored,
-            Self::Cast(cast) => cast.to().dtype(),
+            Self::Cast(cast) => cast.target().dtype(),
         }
     }
 
@@ -40,7 +40,7 @@ impl Transform {
     pub fn unit_len(self) -> u64 {
         match self {
             Self::Copy => 1,
-            Self::Cast(cast) => cast.from().byte_len() as u64,
+            Self::Cast(cast) => cast.source().byte_len() as u64,
         }
     }
 

@@ -95,35 +95,35 @@ pub struct UnknownFloat {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FloatCast {
-    from: Float,
-    to: Float,
+    source: Float,
+    target: Float,
 }
 
 impl FloatCast {
     /// The conversion of elements of this dtype; `None` if they are of that type already, or of one
     /// that is not converted.
     #[must_use]
-    pub fn new(from: Dtype, to: Float) -> Option<Self> {
-        let from = Float::from_dtype(from)?;
-        (from != to).then_some(Self { from, to })
+    pub fn new(source: Dtype, target: Float) -> Option<Self> {
+        let source = Float::from_dtype(source)?;
+        (source != target).then_some(Self { source, target })
     }
 
     /// The type of the elements before.
     #[must_use]
-    pub const fn from(self) -> Float {
-        self.from
+    pub const fn source(self) -> Float {
+        self.source
     }
 
     /// The type of the elements after.
     #[must_use]
-    pub const fn to(self) -> Float {
-        self.to
+    pub const fn target(self) -> Float {
+        self.target
     }
 
     /// Bytes after the conversion of this many bytes of whole elements.
     #[must_use]
     pub const fn byte_len(self, before: u64) -> u64 {
-        (before / self.from.byte_len() as u64).saturating_mul(self.to.byte_len() as u64)
+        (before / self.source.byte_len() as u64).saturating_mul(self.target.byte_len() as u64)
     }
 
     /// Converts elements, little-endian before and after on every machine, from any address to any
@@ -133,21 +133,21 @@ impl FloatCast {
     ///
     /// Panics if the lengths are not those of the same number of whole elements.
     pub fn convert(self, before: &[u8], after: &mut [u8]) {
-        let (before_len, after_len) = (self.from.byte_len(), self.to.byte_len());
+        let (before_len, after_len) = (self.source.byte_len(), self.target.byte_len());
         let elements = before.len() / before_len;
         assert!(
             before.len() % before_len == 0 && after.len() == elements * after_len,
             "{} bytes of {:?} are not as many elements as {} bytes of {:?}",
             before.len(),
-            self.from,
+            self.source,
             after.len(),
-            self.to
+            self.target
         );
         let mut block = Block { values: [0.0; BLOCK], codes: [0; BLOCK] };
         let after = after.chunks_mut(BLOCK * after_len);
         for (before, after) in before.chunks(BLOCK * before_len).zip(after) {
-            block.fill(self.from, before);
-            block.write(self.to, after);
+            block.fill(self.source, before);
+            block.write(self.target, after);
         }
     }
 }
@@ -156,8 +156,8 @@ impl FloatCast {
 impl Serialize for FloatCast {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut cast = serializer.serialize_struct("FloatCast", 2)?;
-        cast.serialize_field("from", self.from.dtype().name())?;
-        cast.serialize_field("to", self.to.dtype().name())?;
+        cast.serialize_field("source", self.source.dtype().name())?;
+        cast.serialize_field("target", self.target.dtype().name())?;
         cast.end()
     }
 }

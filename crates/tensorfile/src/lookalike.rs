@@ -15,6 +15,7 @@ pub(crate) const SNIFF_LEN: usize = 512;
 /// assert_eq!((&*pointer.oid, pointer.byte_len), ("4d7a", 12345));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct LfsPointer {
     /// SHA-256 of the file that the pointer stands for, in hexadecimal, as the pointer gives it.
     pub oid: Box<str>,

@@ -43,7 +43,7 @@ pub struct Writer<'a> {
 }
 
 /// How a file is written: by default only what is read by default, so the limits are those of
-/// [`HeaderOptions`](crate::HeaderOptions).
+/// [`HeaderOptions`](crate::HeaderOptions). Fields may be added there and here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriterOptions {
     /// The longest header that is written, in bytes; 100,000,000 by default, and never more than

@@ -267,8 +267,8 @@ pub enum ErrorKind {
     /// A mapped tensor cannot be converted.
     #[error(
         "planned as {}, and mapped tensors stay {} (load converts them)",
-        cast.to().dtype(),
-        cast.from().dtype()
+        cast.target().dtype(),
+        cast.source().dtype()
     )]
     CastMap {
         /// The conversion that the plan asks for.

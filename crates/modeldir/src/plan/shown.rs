@@ -100,7 +100,7 @@ impl<'a> TensorPlace<'a> {
         Self {
             name: planned.name(),
             dtype: planned.dtype().name(),
-            stored_dtype: planned.cast().map(|cast| cast.from().dtype().name()),
+            stored_dtype: planned.cast().map(|cast| cast.source().dtype().name()),
             shape: planned.shape(),
             shard: planned.stored().shard().id(),
             memory_range: planned.memory_range(),

@@ -157,11 +157,11 @@ fn only_three_types_are_converted_and_none_to_itself() {
         for to in ALL {
             let cast = FloatCast::new(dtype, to);
             assert_eq!(cast.is_some(), is_float && dtype != to.dtype(), "{dtype} to {to:?}");
-            assert!(cast.is_none_or(|cast| cast.from().dtype() == dtype && cast.to() == to));
+            assert!(cast.is_none_or(|cast| cast.source().dtype() == dtype && cast.target() == to));
         }
     }
     let value = serde_json::to_string(&cast(Float::BF16, Float::F32)).unwrap();
-    assert_eq!(value, r#"{"from":"BF16","to":"F32"}"#);
+    assert_eq!(value, r#"{"source":"BF16","target":"F32"}"#);
 }
 
 #[test]

@@ -6,7 +6,8 @@ use crate::format::{MAX_HEADER_BYTES, MAX_NAME_BYTES, MAX_RANK, MAX_TENSORS};
 ///
 /// A header beyond a limit is refused with an error that says how much there is, what the limit is,
 /// and which field raises it. The largest models published have some thousand tensors a file, names
-/// of less than 200 bytes and five dimensions.
+/// of less than 200 bytes and five dimensions. Fields may be added: `..HeaderOptions::default()` gives
+/// those that are not spelled out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeaderOptions {
     /// The longest JSON that is read, in bytes; 100,000,000 by default, as in the reference, and
