@@ -76,11 +76,11 @@ impl From<modeldir::Error> for Refusal {
 /// The name of what was wrong with a file.
 fn file_variant(kind: &FileErrorKind) -> String {
     let within = match kind {
-        FileErrorKind::Limit(limit) => format!("{:?}", limit.what),
-        FileErrorKind::Selection(fault) => format!("{fault:?}"),
+        FileErrorKind::Limit(limit) => leading_name(&limit.what),
+        FileErrorKind::Selection(fault) => leading_name(fault),
         _ => String::new(),
     };
-    leading_name(&format!("{kind:?}")) + &leading_name(&within)
+    leading_name(kind) + &within
 }
 
 /// The name with which the `Debug` form of an enum value starts.

@@ -72,7 +72,7 @@ impl fmt::Display for Limit {
         match what {
             LimitOn::HeaderBytes => write!(f, "header of {found} bytes")?,
             LimitOn::NameBytes => write!(f, "name of {found} bytes")?,
-            LimitOn::FileBytes => write!(f, "file of {found} bytes")?,
+            LimitOn::FileBytes => write!(f, "{found} bytes")?,
             what => write!(f, "{found} {what}")?,
         }
         write!(f, ", the limit is {limit}")?;
@@ -111,7 +111,7 @@ mod tests {
             (LimitOn::NameBytes, "name of 3 bytes, the limit is 2"),
             (LimitOn::Dimensions, "3 dimensions, the limit is 2"),
             (LimitOn::Shards, "3 shards, the limit is 2"),
-            (LimitOn::FileBytes, "file of 3 bytes, the limit is 2"),
+            (LimitOn::FileBytes, "3 bytes, the limit is 2"),
         ];
         for (what, says) in cases {
             let fixed = Limit { what, limit: 2, found: 3, option: None };
