@@ -244,7 +244,7 @@ impl ModelDir {
     ///     {"match": "**.(o|down)_proj.weight", "tp": "row"},
     ///     {"match": "**.(lm_head|embed_tokens).weight", "tp": "vocab"}
     /// ]}"#;
-    /// let partition = Partition::from_json("rules.json", rules)?;
+    /// let partition = Partition::from_json(rules)?;
     /// let plan = model.plan_for(&partition, &Topology::tensor_parallel(1, 4)?)?;
     /// let store = plan.load(&Default::default())?;
     /// assert_eq!(store.get("model.layers.0.mlp.down_proj.weight")?.shape(), [64, 44]);

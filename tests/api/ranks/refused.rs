@@ -25,7 +25,7 @@ fn cut(config: &Value, ranks: &Value, name: &str, shape: &[usize]) -> Result<()>
 fn kind(error: Error) -> PartitionError {
     match error.into_kind() {
         ErrorKind::Partition(error) => error,
-        other => panic!("{other:?}"),
+        other => unreachable!("an error of rules and ranks, not {other:?}"),
     }
 }
 

@@ -26,7 +26,7 @@ impl Partition {
     /// use tensorfile::{Dtype, Selection};
     ///
     /// let json = br#"{"model_type": "phi3", "num_attention_heads": 4, "num_hidden_layers": 1}"#;
-    /// let config = ModelConfig::from_json(json)?;
+    /// let config = ModelConfig::from_json("config.json", json)?;
     /// let name = "model.layers.0.self_attn.qkv_proj.weight";
     /// let tensor = TensorShape { name, dtype: Dtype::BF16, shape: &[192, 64] };
     /// let ranks = Topology::tensor_parallel(1, 2)?;

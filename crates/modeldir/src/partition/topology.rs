@@ -152,7 +152,8 @@ impl Topology {
     ///
     /// # Errors
     ///
-    /// [`LaunchError::Impossible`] if there is no such stage; [`PartitionError::LayerSizes`] if `layers` lists another
+    /// [`LaunchError::Impossible`] if there is no such stage;
+    /// [`PartitionError::LayerSizes`](super::PartitionError::LayerSizes) if `layers` lists another
     /// number of stages.
     pub fn pipeline(self, rank: usize, size: usize, layers: LayerSplit) -> Result<Self> {
         let pp = At::new(rank, size)?;
