@@ -1,4 +1,4 @@
-//! Names of tensors that are stored once and used twice: tied weights.
+//! Aliases: names that stand for a tensor stored under another name, such as tied weights.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,35 +6,35 @@ use std::sync::Arc;
 
 use tensorfile::Quoted;
 
-/// A name that stands for a tensor stored under another name.
+/// A name that is not stored and refers to a tensor stored under another name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Alias {
-    /// The name that is not stored.
+    /// The name, which is not stored.
     pub name: String,
-    /// The name of the tensor that it stands for.
+    /// The name of the stored tensor.
     pub target: String,
     /// Why it is an alias.
     pub rule: AliasRule,
 }
 
 impl Alias {
-    /// What to add to "no tensor" where the name is this alias.
+    /// The end of the "no tensor" message for a name that is this alias.
     pub(crate) fn hint(&self) -> String {
         format!("; it is tied to {}: {} (get follows it)", Quoted(&self.target), self.rule)
     }
 }
 
-/// Which rule made a name an alias.
+/// The rule that made a name an alias.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum AliasRule {
-    /// The caller asked for it, in [`OpenOptions::aliases`](crate::OpenOptions).
+    /// Declared by the caller in [`OpenOptions::aliases`](crate::OpenOptions).
     Declared,
-    /// The metadata of a shard or of the index records it, as `save_model` of the Python library
-    /// and `save_torch_state_dict` do.
+    /// Recorded in the metadata of a shard or of the index, as Python's `save_model` and
+    /// `save_torch_state_dict` do.
     Metadata,
-    /// The name is an output head or a copy of the embedding by the conventions of model code,
-    /// and `tie_word_embeddings` is not false.
+    /// An output head, or a copy of the embedding, by the conventions of model code;
+    /// `tie_word_embeddings` is not false.
     TiedEmbedding,
 }
 
@@ -48,8 +48,8 @@ impl fmt::Display for AliasRule {
     }
 }
 
-/// Names that metadata may make aliases of, whatever else does. Those of real models are some
-/// hundred at most.
+/// Most aliases taken from metadata; other rules have no limit. Real models have some hundred at
+/// most.
 const MAX_FROM_METADATA: usize = 10_000;
 
 /// The aliases of a model, by name.
@@ -61,7 +61,7 @@ impl Aliases {
         self.0.iter()
     }
 
-    /// All of them, shared.
+    /// All aliases, shared.
     pub(crate) fn shared(&self) -> Arc<[Alias]> {
         Arc::clone(&self.0)
     }
@@ -78,19 +78,19 @@ impl Aliases {
     }
 }
 
-/// What decides about aliases, beside the names on disk.
+/// The inputs that decide about aliases, apart from the names on disk.
 #[derive(Debug)]
 pub(crate) struct AliasSources<'a, M> {
-    /// Pairs of name and target that the caller wants.
+    /// Pairs of name and target declared by the caller.
     pub(crate) declared: &'a [(String, String)],
-    /// Entries of index and shard metadata, of which most are no aliases.
+    /// Entries of index and shard metadata; most are not aliases.
     pub(crate) metadata: M,
-    /// `tie_word_embeddings` of the configuration, where it says.
+    /// `tie_word_embeddings` of the configuration, if present.
     pub(crate) tied: Option<bool>,
 }
 
-/// Output heads and the embeddings they share, as model code names them. The first embedding that
-/// is stored is taken.
+/// Output heads and the embeddings they share, as named in model code. The first stored embedding
+/// wins.
 const TIED_TO_FLAG: &[(&str, &[&str])] = &[
     (
         "lm_head.weight",
@@ -111,7 +111,8 @@ const TIED_TO_FLAG: &[(&str, &[&str])] = &[
     ("cls.predictions.decoder.bias", &["cls.predictions.bias"]),
 ];
 
-/// Embeddings that encoder and decoder share whatever the flag says: it speaks of the head only.
+/// Embeddings shared by encoder and decoder whatever `tie_word_embeddings` says: it concerns the
+/// head only.
 const ALWAYS_TIED: &[(&str, &[&str])] = &[
     ("encoder.embed_tokens.weight", &["shared.weight"]),
     ("decoder.embed_tokens.weight", &["shared.weight"]),
@@ -119,9 +120,9 @@ const ALWAYS_TIED: &[(&str, &[&str])] = &[
     ("model.decoder.embed_tokens.weight", &["model.shared.weight"]),
 ];
 
-/// Finds the aliases of a model. None hides a stored tensor: presence on disk decides first.
+/// Finds the aliases of a model. A stored tensor is never hidden by an alias.
 ///
-/// Returns how many entries of metadata were left out beside them, being beyond all measure.
+/// The second value is the number of metadata entries left out because of [`MAX_FROM_METADATA`].
 pub(crate) fn find<'a>(
     is_stored: impl Fn(&str) -> bool,
     sources: AliasSources<'a, impl Iterator<Item = (&'a str, &'a str)>>,
@@ -187,7 +188,7 @@ mod tests {
         let (found, left_out) = find(|name| name == "shared.weight", sources);
         let of = |rule| found.iter().filter(|alias| alias.rule == rule).count();
         assert_eq!((of(AliasRule::Metadata), left_out), (MAX_FROM_METADATA, 3));
-        // All others are still there: of conventions the head, and encoder and decoder.
+        // The limit leaves the others alone: by convention the head, and encoder and decoder.
         assert_eq!((of(AliasRule::Declared), of(AliasRule::TiedEmbedding)), (2, 3));
     }
 

@@ -1,4 +1,4 @@
-//! Chat templates: how a conversation becomes text, from whichever file says so.
+//! Chat templates, from whichever file of the directory holds them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,14 +11,14 @@ use tensorfile::Lookalike;
 use crate::json::MaxBytes;
 use crate::{Error, ErrorKind, FileRole, JsonError, Result, TokenizerFiles, json};
 
-/// The name of the template that is used when a request names none.
+/// The name of the template used when a request names none.
 const DEFAULT: &str = "default";
 
-/// A template that turns a conversation into text, in the Jinja language.
+/// A Jinja template that turns a conversation into text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ChatTemplate {
-    /// What the template is for: `default`, or a name such as `tool_use`.
+    /// The purpose of the template: `default`, or a name such as `tool_use`.
     pub name: String,
     /// The template itself.
     pub text: String,
@@ -26,7 +26,7 @@ pub struct ChatTemplate {
     pub path: PathBuf,
 }
 
-/// Reads the templates from the first of the places that has any.
+/// Reads the templates from the first place that has any.
 pub(crate) fn read(
     directory: &Path,
     files: &TokenizerFiles,
@@ -46,7 +46,7 @@ pub(crate) fn read(
     Ok(Vec::new())
 }
 
-/// The templates that have files of their own.
+/// The templates in files of their own.
 fn from_own_files(
     directory: &Path,
     files: &TokenizerFiles,
@@ -100,7 +100,7 @@ fn from_json(path: &Path, value: Option<&Value>) -> Result<Vec<ChatTemplate>> {
     Ok(default_first(named.into_iter().map(owned).collect()))
 }
 
-/// The files of a folder that end in `.jinja`, in the order of their names; none without the folder.
+/// The `.jinja` files of a folder, sorted by name; empty if the folder does not exist.
 fn jinja_files(folder: &Path) -> Result<Vec<PathBuf>> {
     let error =
         |source| Error::from(tensorfile::ErrorKind::io("list the folder", source)).at(folder);
@@ -122,8 +122,8 @@ fn jinja_files(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Refuses a text without any tag of the language, such as the pages that servers send in place of a
-/// file. A template may start as a page does, so that its start alone tells nothing.
+/// Refuses a text without any Jinja tag, such as an error page saved in place of the file. The
+/// first bytes do not suffice: a template may start like an HTML page.
 fn check(text: &str) -> Result<(), ErrorKind> {
     if ["{{", "{%"].iter().any(|tag| text.contains(tag)) {
         return Ok(());
@@ -132,7 +132,7 @@ fn check(text: &str) -> Result<(), ErrorKind> {
     Err(ErrorKind::NotATemplate { looks_like, start })
 }
 
-/// The templates as a list, that named `default` first.
+/// The templates as a list, `default` first.
 fn default_first(mut templates: BTreeMap<String, (String, PathBuf)>) -> Vec<ChatTemplate> {
     let default = templates.remove_entry(DEFAULT);
     let all = default.into_iter().chain(templates);
@@ -149,7 +149,7 @@ mod tests {
     /// Name and text of a file.
     type File<'a> = (&'a str, &'a str);
 
-    /// Writes these files, and shows the templates read as `name=text@file`.
+    /// Writes these files and shows the templates read as `name=text@file`.
     fn templates(files: &[File<'_>]) -> Result<Vec<String>> {
         let dir = tempfile::tempdir().unwrap();
         for (name, text) in files {

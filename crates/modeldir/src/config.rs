@@ -1,4 +1,4 @@
-//! `config.json`: what a loader or a server needs to know of a model's shape.
+//! `config.json`: the shape of a model, as a loader or a server needs it.
 
 mod read;
 
@@ -11,15 +11,15 @@ use crate::json;
 use crate::versions::newest_first;
 use crate::{ErrorKind, Result};
 
-/// What `config.json` says, with the raw JSON kept.
+/// The fields of `config.json`, with the raw JSON.
 ///
-/// Every field is optional, and is found under any of the names that model families give it: at the
-/// top level first, then in the configuration of the language model (`text_config`,
-/// `language_config`, `llm_config`, `thinker_config.text_config`). `null` counts as absent. A field
-/// of the wrong type is absent as well, and [`notes`](Self::notes) tells of it. `params.json`, the
-/// form of Mistral's own releases, is read in the same way.
+/// Every field is optional. Model families name the same field differently; each of these names is
+/// looked up at the top level first, then in the configuration of the language model
+/// (`text_config`, `language_config`, `llm_config`, `thinker_config.text_config`). `null` means
+/// absent. A field of the wrong type is absent too, with an entry in [`notes`](Self::notes).
+/// `params.json`, the form of Mistral's own releases, is read in the same way.
 ///
-/// The configuration is a hint; dtypes and shapes of tensors are what the weight files say.
+/// The configuration is a hint; the weight files decide dtypes and shapes of tensors.
 ///
 /// ```
 /// use modeldir::ModelConfig;
@@ -66,11 +66,12 @@ pub struct ModelConfig {
 }
 
 impl ModelConfig {
-    /// Parses the bytes of a `config.json` or `params.json`; `path` is what errors and notes name.
+    /// Parses the bytes of a `config.json` or `params.json`. Errors and notes name `path`.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Json`] and its neighbours where the bytes are not a JSON object.
+    /// [`ErrorKind::Json`] if the bytes are not a JSON object; [`ErrorKind::File`] for an empty
+    /// file or a Git LFS pointer.
     pub fn from_json(path: impl AsRef<Path>, bytes: &[u8]) -> Result<Self> {
         let path = path.as_ref();
         json::text(bytes).and_then(|text| Self::parse(path, text)).map_err(|error| error.at(path))
@@ -80,15 +81,17 @@ impl ModelConfig {
     ///
     /// # Errors
     ///
-    /// As [`from_json`](Self::from_json), and [`ErrorKind::File`] where the file cannot be read.
+    /// The errors of [`from_json`](Self::from_json), [`ErrorKind::File`] if the file cannot be
+    /// read, and [`ErrorKind::Limit`] if it is longer.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let text = json::read(path, json::MaxBytes::FIXED)?;
         Self::parse(path, &text).map_err(|error| error.at(path))
     }
 
-    /// Reads the configuration of a directory: `config.json`, or a version of it that
-    /// `configuration_files` in it names; without one, `params.json`.
+    /// Reads the configuration of a directory: the newest existing version listed in
+    /// `configuration_files` of `config.json`, else `config.json` itself; without a `config.json`,
+    /// `params.json`.
     pub(crate) fn in_directory(directory: &Path, max_bytes: u64) -> Result<Self> {
         let read = |name: &str| {
             let path = directory.join(name);
@@ -108,19 +111,20 @@ impl ModelConfig {
         read("params.json")?.ok_or_else(no_file)
     }
 
-    /// Parses a text; notes name `path`, and errors do not.
+    /// Parses a text; notes name `path`, errors do not.
     fn parse(path: &Path, text: &str) -> Result<Self> {
         let (object, notes) = json::parse_object(text)?;
         Ok(read::config(path, object, notes))
     }
 
-    /// The file that was read, as it was opened: `config.json`, a version of it, or `params.json`.
+    /// The path of the file that was read, as opened: `config.json`, a version of it, or
+    /// `params.json`.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The model family, such as `llama`; of the whole model, never of a part of it.
+    /// The family of the whole model, such as `llama`; never that of a part of it.
     #[must_use]
     pub fn model_type(&self) -> Option<&str> {
         self.model_type.as_deref()
@@ -138,35 +142,36 @@ impl ModelConfig {
         &self.architectures
     }
 
-    /// The dtype that the model is meant to run in, such as `bfloat16`; the weights may have others.
+    /// The dtype in which the model is meant to run, such as `bfloat16`; the weights may have
+    /// others.
     ///
-    /// Read from `dtype` and `torch_dtype`; `auto` is none.
+    /// Read from `dtype` or `torch_dtype`; `None` for `auto`.
     #[must_use]
     pub fn dtype(&self) -> Option<&str> {
         self.dtype.as_deref()
     }
 
-    /// The ids that begin a text; mostly one.
+    /// The ids that begin a text, usually one.
     #[must_use]
     pub fn bos_token_ids(&self) -> &[u32] {
         &self.bos_token_ids
     }
 
-    /// The ids that end a text. Those of `generation_config.json` count before them.
+    /// The ids that end a text. Those of `generation_config.json` take precedence.
     #[must_use]
     pub fn eos_token_ids(&self) -> &[u32] {
         &self.eos_token_ids
     }
 
-    /// The ids that fill a batch; mostly one.
+    /// The ids that pad a batch, usually one.
     #[must_use]
     pub fn pad_token_ids(&self) -> &[u32] {
         &self.pad_token_ids
     }
 
-    /// The weight file or index that the configuration names in place of the usual ones.
+    /// The weight file or index named by the configuration in place of the usual ones.
     ///
-    /// This is the text of the file: it has not been checked to stay in the directory.
+    /// The text is as in the file: it has not been checked and may lead out of the directory.
     #[must_use]
     pub fn transformers_weights(&self) -> Option<&str> {
         self.transformers_weights.as_deref()
@@ -187,7 +192,7 @@ impl ModelConfig {
         &self.raw
     }
 
-    /// What was odd: fields of the wrong type, keys given twice. Each note names the file.
+    /// Fields of the wrong type and duplicate keys. Each note names the file.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes
@@ -203,23 +208,23 @@ accessors! { ModelConfig {
     num_attention_heads: Option<usize>,
     /// The number of key and value heads.
     ///
-    /// Without a field for it: 1 where `multi_query` says so, else the number of query heads. None
-    /// where it differs from layer to layer (`block_configs`).
+    /// Without a field for it: 1 if `multi_query` is true, else the number of query heads. `None`
+    /// if it differs between layers (`block_configs`).
     num_key_value_heads: Option<usize>,
     /// The width of a head.
     ///
-    /// Without a field for it: width by query heads, if that is whole. None for multi-head latent
-    /// attention (`kv_lora_rank`), the heads of which have several widths.
+    /// Without a field for it: the width divided by the number of query heads, if that is whole.
+    /// `None` for multi-head latent attention (`kv_lora_rank`), whose heads have several widths.
     head_dim: Option<usize>,
     /// The inner width of the dense feed-forward layers.
     intermediate_size: Option<usize>,
-    /// The number of tokens, padding of the embedding included where the file gives only that.
+    /// The number of tokens; includes the padding of the embedding if the file gives only that.
     vocab_size: Option<usize>,
     /// The longest context in tokens.
     max_position_embeddings: Option<usize>,
-    /// How many tokens back attention reaches; None where `use_sliding_window` is false.
+    /// How many tokens back attention reaches; `None` if `use_sliding_window` is false.
     sliding_window: Option<usize>,
-    /// The base of the rotary embedding; of full attention where kinds of attention have their own.
+    /// The base of the rotary embedding; that of full attention if kinds of attention differ.
     rope_theta: Option<f64>,
     /// The number of routed experts of a layer: `num_local_experts`, `num_experts`, `n_routed_experts`.
     num_experts: Option<usize>,
@@ -227,15 +232,16 @@ accessors! { ModelConfig {
     num_experts_per_tok: Option<usize>,
     /// The number of experts that every token is sent to.
     n_shared_experts: Option<usize>,
-    /// The inner width of an expert, where it is not [`intermediate_size`](Self::intermediate_size).
+    /// The inner width of an expert, if it differs from
+    /// [`intermediate_size`](Self::intermediate_size).
     moe_intermediate_size: Option<usize>,
     /// How many of the first layers have no experts.
     first_k_dense_replace: Option<usize>,
     /// The number of extra layers that predict several tokens ahead.
     num_nextn_predict_layers: Option<usize>,
-    /// Whether the output head is the input embedding; families differ in what absence means.
+    /// Whether the output head is the input embedding; what absence means differs between families.
     tie_word_embeddings: Option<bool>,
-    /// Whether the configuration names code of its own (`auto_map`). Nothing here runs it.
+    /// Whether the configuration names code of its own (`auto_map`). This library never runs it.
     has_auto_map: bool,
 } }
 

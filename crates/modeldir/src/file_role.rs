@@ -1,13 +1,13 @@
-//! The files beside the weights: what each is for, and the names it may have.
+//! The roles of the files beside the weights, and the names of each.
 
 use std::fmt;
 
-/// What a file beside the weights is for.
+/// The purpose of a file beside the weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum FileRole {
-    /// The whole tokenizer as JSON: `tokenizer.json`, or a version of it that
-    /// `fast_tokenizer_files` in the tokenizer's configuration names.
+    /// The whole tokenizer as JSON: `tokenizer.json`, or a version of it listed in
+    /// `fast_tokenizer_files` of the tokenizer's configuration.
     Tokenizer,
     /// The tokenizer's configuration.
     TokenizerConfig,
@@ -15,11 +15,11 @@ pub enum FileRole {
     SpecialTokensMap,
     /// The tokens added to the vocabulary.
     AddedTokens,
-    /// A vocabulary as JSON, mostly with [`Merges`](Self::Merges) beside it.
+    /// A vocabulary as JSON, usually with [`Merges`](Self::Merges) beside it.
     VocabJson,
     /// The merges of a byte-pair vocabulary.
     Merges,
-    /// A vocabulary of one token a line.
+    /// A vocabulary with one token per line.
     VocabText,
     /// A sentencepiece model.
     SentencePiece,
@@ -29,7 +29,7 @@ pub enum FileRole {
     Tiktoken,
     /// The chat template.
     ChatTemplate,
-    /// The chat template in the form that processors had before.
+    /// The chat template in the former format of processors.
     ChatTemplateJson,
     /// How images or sounds are prepared.
     Preprocessor,
@@ -71,10 +71,10 @@ impl FileRole {
         Self::SentenceBert,
     ];
 
-    /// The names that a file of this role may have; the first that is there counts.
+    /// The names that a file of this role may have; the first present in a directory wins.
     ///
-    /// The tokenizer may have versioned names too, sentencepiece models `tokenizer.model.vN`, and
-    /// tiktoken vocabularies any name that ends in `.tiktoken`.
+    /// Not listed are the versioned names of the tokenizer, `tokenizer.model.vN` for sentencepiece
+    /// models, and any name that ends in `.tiktoken` for tiktoken vocabularies.
     #[must_use]
     pub const fn names(self) -> &'static [&'static str] {
         match self {
@@ -114,13 +114,13 @@ impl FileRole {
         }
     }
 
-    /// The first of these names that has this role.
+    /// The best of these names that has this role.
     pub(crate) fn find<'n>(self, names: &[&'n str]) -> Option<&'n str> {
         let listed = |name: &&str| names.iter().copied().find(|listed| listed == name);
         self.names().iter().find_map(listed).or_else(|| self.find_pattern(names))
     }
 
-    /// The first name that has this role by its form.
+    /// The first name that matches the role's pattern.
     fn find_pattern<'n>(self, names: &[&'n str]) -> Option<&'n str> {
         let names = names.iter().copied().filter(|name| !name.starts_with('.'));
         match self {

@@ -1,4 +1,4 @@
-//! `generation_config.json`: how text is generated unless a request says otherwise.
+//! `generation_config.json`: the defaults for text generation.
 
 use std::path::Path;
 
@@ -8,9 +8,9 @@ use crate::Result;
 use crate::accessors::accessors;
 use crate::json::{self, Fields};
 
-/// What `generation_config.json` says, with the raw JSON kept.
+/// The fields of `generation_config.json`, with the raw JSON.
 ///
-/// A field of the wrong type is absent, and [`notes`](Self::notes) tells of it.
+/// A field of the wrong type is absent, with an entry in [`notes`](Self::notes).
 ///
 /// ```
 /// use modeldir::GenerationConfig;
@@ -40,12 +40,12 @@ pub struct GenerationConfig {
 }
 
 impl GenerationConfig {
-    /// Parses the bytes of a `generation_config.json`; `path` is what errors and notes
-    /// name.
+    /// Parses the bytes of a `generation_config.json`. Errors and notes name `path`.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Json`](crate::ErrorKind::Json) and its neighbours where the bytes are not a JSON object.
+    /// [`ErrorKind::Json`](crate::ErrorKind::Json) if the bytes are not a JSON object;
+    /// [`ErrorKind::File`](crate::ErrorKind::File) for an empty file or a Git LFS pointer.
     pub fn from_json(path: impl AsRef<Path>, bytes: &[u8]) -> Result<Self> {
         let path = path.as_ref();
         json::text(bytes).and_then(|text| Self::parse(path, text)).map_err(|error| error.at(path))
@@ -55,14 +55,15 @@ impl GenerationConfig {
     ///
     /// # Errors
     ///
-    /// As [`from_json`](Self::from_json), and [`ErrorKind::File`](crate::ErrorKind::File) where the file cannot be read.
+    /// The errors of [`from_json`](Self::from_json), [`ErrorKind::File`](crate::ErrorKind::File) if
+    /// the file cannot be read, and [`ErrorKind::Limit`](crate::ErrorKind::Limit) if it is longer.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let text = json::read(path, json::MaxBytes::FIXED)?;
         Self::parse(path, &text).map_err(|error| error.at(path))
     }
 
-    /// Reads `generation_config.json` of a directory, if it is there.
+    /// Reads `generation_config.json` of a directory, if present.
     pub(crate) fn in_directory(directory: &Path, max_bytes: u64) -> Result<Option<Self>> {
         let path = directory.join("generation_config.json");
         let text = json::read_if_there(&path, json::MaxBytes::of_json(max_bytes))?;
@@ -70,19 +71,19 @@ impl GenerationConfig {
         config.map_err(|error| error.at(&path))
     }
 
-    /// The ids that begin a text; mostly one.
+    /// The ids that begin a text, usually one.
     #[must_use]
     pub fn bos_token_ids(&self) -> &[u32] {
         &self.bos_token_ids
     }
 
-    /// The ids that end a text. They may be more than those of `config.json`, and count before them.
+    /// The ids that end a text. There may be more than in `config.json`; these take precedence.
     #[must_use]
     pub fn eos_token_ids(&self) -> &[u32] {
         &self.eos_token_ids
     }
 
-    /// The ids that fill a batch; mostly one.
+    /// The ids that pad a batch, usually one.
     #[must_use]
     pub fn pad_token_ids(&self) -> &[u32] {
         &self.pad_token_ids
@@ -94,13 +95,13 @@ impl GenerationConfig {
         &self.raw
     }
 
-    /// What was odd: fields of the wrong type, keys given twice. Each note names the file.
+    /// Fields of the wrong type and duplicate keys. Each note names the file.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// Parses a text; notes name `path`, and errors do not.
+    /// Parses a text; notes name `path`, errors do not.
     fn parse(path: &Path, text: &str) -> Result<Self> {
         let (object, notes) = json::parse_object(text)?;
         let mut fields = Fields::new(&object, notes);
@@ -123,21 +124,21 @@ impl GenerationConfig {
 }
 
 accessors! { GenerationConfig {
-    /// Whether tokens are drawn by chance; without it the likeliest is taken.
+    /// Whether tokens are sampled; if false, the most likely token is taken.
     do_sample: Option<bool>,
-    /// What logits are divided by before tokens are drawn.
+    /// The divisor of the logits before sampling.
     temperature: Option<f64>,
-    /// Tokens are drawn from the smallest set with at least this probability.
+    /// Sampling is limited to the smallest set of tokens with at least this probability in total.
     top_p: Option<f64>,
-    /// Tokens are drawn from this many of the likeliest; 0 and -1 mean all.
+    /// Sampling is limited to this many of the most likely tokens; 0 and -1 mean all.
     top_k: Option<i64>,
-    /// Tokens less likely than this part of the likeliest are not drawn.
+    /// Sampling excludes tokens below this fraction of the highest probability.
     min_p: Option<f64>,
-    /// By how much tokens that are there already are held back; 1 is not at all.
+    /// The penalty for tokens already present; 1 means none.
     repetition_penalty: Option<f64>,
-    /// The longest text in tokens, prompt included.
+    /// The maximum length in tokens, prompt included.
     max_length: Option<usize>,
-    /// The longest answer in tokens, prompt not included.
+    /// The maximum length of the answer in tokens, prompt excluded.
     max_new_tokens: Option<usize>,
 } }
 

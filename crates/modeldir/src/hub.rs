@@ -1,4 +1,4 @@
-//! Models in the local cache of the Hugging Face hub. Nothing here uses the network.
+//! Models in the local cache of the Hugging Face hub. Never uses the network.
 
 use std::env;
 use std::ffi::OsString;
@@ -9,14 +9,14 @@ use tensorfile::SourceFile;
 
 use crate::{ErrorKind, Result};
 
-/// A commit hash is 40 or 64 digits; a ref that holds more than this holds something else.
+/// A commit hash has 40 or 64 digits; a longer ref file holds something else.
 const MAX_REF_BYTES: u64 = 1024;
 
-/// Returns the folder of the hub cache, whether it exists or not.
+/// Returns the folder of the hub cache, whether or not it exists.
 ///
-/// It is the first of `HF_HUB_CACHE`, `HUGGINGFACE_HUB_CACHE`, `HF_HOME` with `hub`,
-/// `XDG_CACHE_HOME` with `huggingface/hub`, and `~/.cache/huggingface/hub`. `~`, `$NAME` and
-/// `${NAME}` in their values are replaced, and empty variables do not count.
+/// The first of these that is set: `HF_HUB_CACHE`, `HUGGINGFACE_HUB_CACHE`, `HF_HOME` with `hub`
+/// appended, `XDG_CACHE_HOME` with `huggingface/hub` appended; else `~/.cache/huggingface/hub`.
+/// `~`, `$NAME` and `${NAME}` in their values are expanded. An empty variable is unset.
 ///
 /// # Errors
 ///
@@ -25,11 +25,11 @@ pub fn cache_dir() -> Result<PathBuf> {
     cache_dir_in(&|name| env::var_os(name))
 }
 
-/// Returns the folder of a cached model at a revision, which can be opened as a model directory.
+/// Returns the folder of a cached model at a revision; it can be opened as a model directory.
 ///
 /// `repository` is `org/name` or `name`. `revision` is a branch, a tag, a ref such as `refs/pr/1`,
-/// or a whole commit hash; most callers want `main`. The folder may lack files: the cache holds
-/// what was asked for once.
+/// or a whole commit hash; most callers want `main`. The folder may be incomplete: the cache holds
+/// only downloaded files.
 ///
 /// # Errors
 ///
@@ -42,8 +42,9 @@ pub fn snapshot(repository: &str, revision: &str) -> Result<PathBuf> {
 ///
 /// # Errors
 ///
-/// [`ErrorKind::HubName`] if a name or revision can be none, and [`ErrorKind::NoSnapshot`] if the cache
-/// does not hold exactly this revision: another snapshot is never taken for it.
+/// [`ErrorKind::HubName`] if `repository` or `revision` is not a valid name;
+/// [`ErrorKind::NoSnapshot`] if the cache lacks exactly this revision. Another snapshot is never
+/// returned in its place.
 pub fn snapshot_in(cache: impl AsRef<Path>, repository: &str, revision: &str) -> Result<PathBuf> {
     let refuse = |name: &str| ErrorKind::HubName { name: name.into() }.into();
     if !is_repository(repository) {
@@ -59,7 +60,7 @@ pub fn snapshot_in(cache: impl AsRef<Path>, repository: &str, revision: &str) ->
         None => revision.to_owned(),
     };
     let snapshot = snapshots.join(&commit);
-    // A revision with a slash names no folder of `snapshots`, only one below such a folder.
+    // A revision with a slash is not a folder of `snapshots`, only one below such a folder.
     if is_part(&commit) && snapshot.is_dir() {
         return Ok(snapshot);
     }
@@ -67,7 +68,7 @@ pub fn snapshot_in(cache: impl AsRef<Path>, repository: &str, revision: &str) ->
     Err(ErrorKind::NoSnapshot { revision: revision.into(), snapshots }.at(folder))
 }
 
-/// The commit that a ref of a repository names, if there is such a ref.
+/// The commit of a ref, if the repository has such a ref.
 fn read_ref(folder: &Path, revision: &str) -> Result<Option<String>> {
     // The hub's own tools keep the revision `refs/pr/1` in `refs/refs/pr/1`.
     let kept = folder.join("refs").join(revision);
@@ -94,7 +95,7 @@ fn names_in(folder: &Path) -> Vec<PathBuf> {
     names
 }
 
-/// Whether this is `name` or `org/name` by the hub's rules.
+/// Whether this is a valid `name` or `org/name` by the hub's rules.
 fn is_repository(repository: &str) -> bool {
     let is_name = |name: &str| {
         let has_edge = |c: char| c == '-' || c == '.';
@@ -108,13 +109,13 @@ fn is_repository(repository: &str) -> bool {
     !has_double && repository.split('/').count() <= 2 && repository.split('/').all(is_name)
 }
 
-/// Whether a text is one part of a path on every system, and no way out of a folder.
+/// Whether a text is a single part of a path on every system and does not lead out of a folder.
 fn is_part(part: &str) -> bool {
     let is_dots = part.trim_end_matches([' ', '.']).is_empty();
     !is_dots && !part.contains(['/', '\\', ':']) && !part.contains(char::is_control)
 }
 
-/// The cache folder by an environment.
+/// The cache folder for an environment.
 fn cache_dir_in(variable: &dyn Fn(&str) -> Option<OsString>) -> Result<PathBuf> {
     let set = |name: &str| variable(name).filter(|value| !value.is_empty());
     let home = set("HOME").or_else(|| set("USERPROFILE"));
@@ -129,13 +130,13 @@ fn cache_dir_in(variable: &dyn Fn(&str) -> Option<OsString>) -> Result<PathBuf> 
     Ok(caches.ok_or(ErrorKind::NoHubCache)?.join("huggingface").join("hub"))
 }
 
-/// Replaces `~` at the start and variables everywhere; what is unknown stays as it is.
+/// Expands `~` at the start and variables everywhere; unknown variables stay as they are.
 fn expand(
     value: OsString,
     home: Option<&OsString>,
     variable: &dyn Fn(&str) -> Option<OsString>,
 ) -> PathBuf {
-    // A path that is not text holds nothing that people would have written to be replaced.
+    // A path that is not UTF-8 is used as it is.
     let Some(text) = value.to_str() else { return value.into() };
     let mut path = OsString::new();
     let mut rest = text;
@@ -161,7 +162,7 @@ fn expand(
     path.into()
 }
 
-/// The name at the start of what follows a `$`, and what follows the name.
+/// The name that follows a `$`, and the rest of the text.
 fn variable_name(text: &str) -> (&str, &str) {
     if let Some((name, tail)) = text.strip_prefix('{').and_then(|text| text.split_once('}')) {
         return (name, tail);

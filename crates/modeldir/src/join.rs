@@ -1,4 +1,4 @@
-//! Joins what the shards hold with what the weight map says, in both directions; pure.
+//! Joins the tensors of the shards with the weight map, in both directions; pure.
 
 use std::cmp::Ordering;
 
@@ -8,7 +8,7 @@ use tensorfile::reserve::{self, NoMemory};
 use crate::Result;
 use crate::options::Unindexed;
 
-/// Where a tensor is: the position of its shard, and its own among the tensors of that shard.
+/// The place of a tensor: the position of its shard, and its position among the shard's tensors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slot {
     pub(crate) shard: u32,
@@ -23,7 +23,7 @@ pub(crate) struct Wanted<'m> {
     name: &'m str,
 }
 
-/// Groups the entries of a weight map, which are by name, by the shard that each names.
+/// Groups the entries of a weight map, sorted by name, by shard.
 pub(crate) fn wanted<'m>(
     entries: impl Iterator<Item = (&'m str, usize)>,
     tensors_per_shard: &[usize],
@@ -38,7 +38,7 @@ pub(crate) fn wanted<'m>(
     Ok(shards)
 }
 
-/// The names of what is wanted of one shard.
+/// The names of the tensors expected in one shard.
 pub(crate) fn names(wanted: &[Wanted<'_>]) -> Result<Vec<String>, NoMemory> {
     let mut names = reserve::list(wanted.len())?;
     for wanted in wanted {
@@ -47,18 +47,18 @@ pub(crate) fn names(wanted: &[Wanted<'_>]) -> Result<Vec<String>, NoMemory> {
     Ok(names)
 }
 
-/// How the tensors of one shard fit what the weight map expects there.
+/// The tensors of one shard compared with those that the weight map expects there.
 #[derive(Debug, Default)]
 pub(crate) struct Fit<'m> {
-    /// Positions in the weight map and in the shard of what is where it should be.
+    /// Expected tensors that the shard holds: position in the weight map, position in the shard.
     found: Vec<(u32, u32)>,
-    /// Names that the map expects and the shard does not hold.
+    /// Expected tensors that the shard lacks.
     absent: Vec<&'m str>,
-    /// Positions of tensors that the map does not expect here.
+    /// Positions of the tensors that the map does not expect here.
     strays: Vec<u32>,
 }
 
-/// Compares the tensors of a shard with what is wanted of it; both are by name.
+/// Compares the tensors of a shard with those expected there; both are sorted by name.
 pub(crate) fn fit<'m>(tensors: &[TensorInfo], wanted: &[Wanted<'m>]) -> Result<Fit<'m>, NoMemory> {
     let mut fit = Fit { found: reserve::list(wanted.len().min(tensors.len()))?, ..Fit::default() };
     let mut tensors = (0..).zip(tensors).peekable();
@@ -77,37 +77,37 @@ pub(crate) fn fit<'m>(tensors: &[TensorInfo], wanted: &[Wanted<'m>]) -> Result<F
     Ok(fit)
 }
 
-/// The tensors of the model, and what did not fit together.
+/// The tensors of the model, and the mismatches.
 #[derive(Debug, Default)]
 pub(crate) struct Joined<'m> {
-    /// By name; every name once.
+    /// Sorted by name; each name once.
     pub(crate) order: Vec<Slot>,
-    /// Tensors that the map does not name. They are in `order` too if the policy includes them.
+    /// Tensors missing from the map. They are in `order` too if the policy includes them.
     pub(crate) unindexed: Vec<Slot>,
-    /// Copies in shards other than the one that the map names; skipped.
+    /// Copies in shards other than the mapped one; skipped.
     pub(crate) stale: Vec<Slot>,
-    /// The first two of the tensors of one name, where no map decides between them.
+    /// The first two tensors of a name that the map does not decide.
     pub(crate) duplicates: Vec<(Slot, Slot)>,
-    /// Tensors that the shard which the map names does not hold.
+    /// Tensors missing from the shard that the map names.
     pub(crate) absent: Vec<Absent<'m>>,
 }
 
-/// A tensor that is not in the shard which the map names.
+/// A tensor missing from the shard that the map names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Absent<'m> {
     pub(crate) name: &'m str,
     pub(crate) shard: u32,
-    /// Another shard that holds it.
+    /// Another shard that holds the tensor.
     pub(crate) found_in: Option<u32>,
 }
 
-/// The shards of a model as their headers have them, each by name.
+/// The tensors of each shard by its header, sorted by name.
 pub(crate) trait Tensors {
     fn name(&self, slot: Slot) -> &str;
 }
 
-/// Joins all shards with the weight map, given what each shard's fit was. `names` are those of the
-/// map, in its order; shards that are lost have no fit, and their tensors are not named one by one.
+/// Joins all shards with the weight map, given the fit of each shard. `names` are those of the map,
+/// in its order. Lost shards have no fit; their tensors are not listed one by one.
 pub(crate) fn with_map<'m>(
     shards: &(impl Tensors + ?Sized),
     fits: Vec<Fit<'m>>,
@@ -131,13 +131,13 @@ pub(crate) fn with_map<'m>(
     }
     joined.order = reserve::list(num_found)?;
     joined.order.extend(order.into_iter().flatten());
-    // In place, as no two are equal: the map has each name once.
+    // Unstable suffices, as no two names are equal: the map has each name once.
     joined.absent.sort_unstable_by_key(|absent| absent.name);
     joined.add_strays(shards, strays, names, unindexed)?;
     Ok(joined)
 }
 
-/// Joins all shards where there is no weight map: every tensor counts.
+/// Joins all shards without a weight map: every tensor belongs to the model.
 pub(crate) fn without_map(
     shards: &(impl Tensors + ?Sized),
     lens: impl Iterator<Item = usize> + Clone,
@@ -152,8 +152,8 @@ pub(crate) fn without_map(
 }
 
 impl<'m> Joined<'m> {
-    /// Judges the tensors that lie where the map has none: copies of mapped ones are stale, and the
-    /// policy decides about the rest.
+    /// Sorts out the tensors that a map does not place here: copies of mapped tensors are stale,
+    /// and the policy decides about the others.
     fn add_strays(
         &mut self,
         shards: &(impl Tensors + ?Sized),
@@ -187,7 +187,7 @@ impl<'m> Joined<'m> {
         Ok(())
     }
 
-    /// Takes tensors that no map decides on: more than one copy is a duplicate.
+    /// Adds tensors that no map decides about: more than one of a name is a duplicate.
     fn add_unmapped(
         &mut self,
         shards: &(impl Tensors + ?Sized),
@@ -200,7 +200,7 @@ impl<'m> Joined<'m> {
             both.extend(self.order.iter().chain(&slots));
             self.order = both;
         }
-        // Stable, and fast on the runs that the shards are.
+        // A stable sort is fast here, as each shard is sorted already.
         reserve::check::<Slot>(self.order.len())?;
         self.order.sort_by(|a, b| by_name_and_shard(shards, *a, *b));
         let duplicates = &mut self.duplicates;
@@ -255,7 +255,7 @@ mod tests {
         header.unwrap().into_parts().0
     }
 
-    /// Joins with a map of names to shards, all of which are there.
+    /// Joins with a map of names to shards; every shard is present.
     fn join<'m>(shards: &Shards, map: &[(&'m str, usize)], policy: Unindexed) -> Joined<'m> {
         let count = |shard| map.iter().filter(|(_, of)| *of == shard).count();
         let counts: Vec<usize> = (0..shards.0.len()).map(count).collect();

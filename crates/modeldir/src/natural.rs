@@ -1,8 +1,8 @@
-//! The order in which people number files: `part-2` before `part-10`.
+//! Natural order of file names: `part-2` before `part-10`.
 
 use std::cmp::Ordering;
 
-/// Compares two names with their runs of digits taken as numbers of any size.
+/// Compares two names; runs of digits are compared as numbers of any size.
 ///
 /// The order is total: names that differ only in leading zeros are ordered by their bytes.
 pub(crate) fn compare(a: &str, b: &str) -> Ordering {

@@ -1,4 +1,4 @@
-//! What opening a directory ignored or found odd, and did not refuse.
+//! What opening a directory ignored or found odd, without refusing it.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -11,55 +11,56 @@ use crate::alias::Alias;
 use crate::options::Family;
 use crate::resolve::IgnoredFile;
 
-/// What opening a directory ignored or found odd; nothing here kept it from being opened.
+/// What opening a directory ignored or found odd. Nothing in it kept the directory from opening.
 ///
-/// Displayed, it is a line for each fact, and empty if there is none. Of facts of one kind the first
-/// thousand are shown, and how many more there are.
+/// `Display` writes a line for each fact, and nothing if there is none. It lists the first thousand
+/// facts of each kind and counts the others.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Report {
-    /// The family by whose names the weights were found; none for other names and listed files.
+    /// The family whose names the weights have; `None` for other names and for listed files.
     pub family: Option<Family>,
     /// The index that was used, relative to the directory.
     pub index_file: Option<PathBuf>,
-    /// Files beside the weights that were not read as weights, and why.
+    /// Files beside the weights that were not read as weights, with the reason.
     pub ignored_files: Vec<IgnoredFile>,
-    /// Tensors of indexed shards that the index does not name, by name.
+    /// Tensors of indexed shards that the index does not name, sorted by name.
     pub unindexed: Vec<StrayTensor>,
-    /// Copies of tensors in shards other than the one that the index names, by name; not loaded.
+    /// Copies of tensors in shards other than the indexed one, sorted by name; not loaded.
     pub stale: Vec<StrayTensor>,
     /// The `total_size` of the index, if it has one.
     pub total_size: Option<TotalSize>,
-    /// Shards that were left out, with [`MissingShards::Skip`](crate::MissingShards).
+    /// Shards left out because of [`MissingShards::Skip`](crate::MissingShards).
     pub skipped: Vec<Fault>,
-    /// Bytes after the last tensor of a shard, where
-    /// [`TrailingBytes::Allow`](tensorfile::TrailingBytes) let them pass.
+    /// Bytes after the last tensor of a shard, allowed by
+    /// [`TrailingBytes::Allow`](tensorfile::TrailingBytes).
     pub trailing_bytes: Vec<(PathBuf, u64)>,
-    /// Names that stand for a tensor stored under another name, by name.
+    /// Names that stand for a tensor stored under another name, sorted by name.
     pub aliases: Arc<[Alias]>,
-    /// What else is odd: fields of a wrong type in the configuration, keys given twice.
+    /// Other oddities: fields of the wrong type in the configuration, duplicate keys.
     pub notes: Vec<String>,
-    /// How the weights were found where that is not by the usual names, which is nothing odd.
+    /// How the weights were found, if not by the usual names; nothing odd.
     pub remarks: Vec<String>,
 }
 
-/// A tensor in a shard where the index does not have it.
+/// A tensor in a shard where the index does not place it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct StrayTensor {
-    /// The name.
+    /// The name of the tensor.
     pub tensor: String,
     /// The shard that holds it, relative to the directory.
     pub shard: Arc<Path>,
 }
 
-/// The `total_size` of an index beside what it may mean.
+/// The `total_size` of an index beside the sizes it may stand for.
 ///
-/// Writers put the sum of tensor bytes there, or of file sizes, or nothing true. It is never used.
+/// Writers put the sum of tensor bytes there, or of file sizes, or a wrong number. The library
+/// never relies on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TotalSize {
-    /// The value as the index has it: a number, or text that need not be one.
+    /// The value as in the index: a number, or any text.
     pub declared: String,
-    /// The value as a number of bytes, where it can be one.
+    /// The value in bytes, if it is a whole number in range.
     pub declared_bytes: Option<u64>,
     /// Bytes of all tensors that the index maps.
     pub tensor_bytes: u64,
@@ -76,7 +77,7 @@ impl TotalSize {
 }
 
 impl Report {
-    /// Whether nothing was ignored or odd. Aliases and remarks are neither.
+    /// Whether nothing was ignored or odd, aliases and remarks aside.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.ignored_files.is_empty()
@@ -119,10 +120,10 @@ impl fmt::Display for Report {
     }
 }
 
-/// Lines of one kind that are shown.
+/// Most lines written for one kind of fact.
 const MAX_LINES: usize = 1000;
 
-/// Writes a line for each of the first facts of a kind, and one that counts the others.
+/// Writes a line for each of the first facts of a kind, and the number of the others.
 fn lines<T>(
     f: &mut fmt::Formatter<'_>,
     what: &str,

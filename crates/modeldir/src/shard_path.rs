@@ -1,23 +1,22 @@
-//! Which text may name a shard: a relative path below the model's folder, the same on every system.
+//! Checks of shard paths: relative, below the model's folder, and the same on every system.
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 use std::borrow::Cow;
 
-/// The ending of every shard's name.
+/// The extension of every shard.
 pub(crate) const EXTENSION: &str = ".safetensors";
 
-/// The longest text that may be a path, in bytes: as long as a path may be on Linux.
+/// The longest path accepted, in bytes: the limit of Linux.
 const MAX_BYTES: usize = 4096;
 
 /// Returns the path of a shard with `/` between its parts and no `.` part, judged by its text only.
 ///
-/// Where the file system says otherwise it does not matter: a link may lead anywhere, as the
-/// snapshots of the hub cache do, but the text may not. What one system refuses or reads in another
-/// way, as `C:x` and `a\b` on Windows, is refused on all.
+/// Links may lead anywhere, as the snapshots of the hub cache do; the text may not. A path refused
+/// by one system, or with another meaning there, as `C:x` and `a\b` on Windows, is refused on all.
 ///
 /// # Errors
 ///
-/// What is wrong with it, as the end of a sentence about it.
+/// What is wrong with the path, as the end of a sentence about it.
 pub(crate) fn normalise(value: &str) -> Result<Cow<'_, str>, &'static str> {
     let path = relative(value)?;
     if path.ends_with(EXTENSION) {
@@ -35,7 +34,7 @@ pub(crate) fn normalise(value: &str) -> Result<Cow<'_, str>, &'static str> {
 ///
 /// # Errors
 ///
-/// As [`normalise`].
+/// The errors of [`normalise`], except that of the ending.
 pub(crate) fn relative(value: &str) -> Result<Cow<'_, str>, &'static str> {
     if value.is_empty() {
         return Err("it is empty");

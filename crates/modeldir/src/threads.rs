@@ -1,4 +1,4 @@
-//! How many threads work, and the pool they work in: made for one call, gone after it.
+//! The number of threads of a call, and the pool they run in, which ends with the call.
 
 use std::num::NonZeroUsize;
 
@@ -6,19 +6,19 @@ use rayon::{ThreadBuilder, ThreadPool, ThreadPoolBuilder};
 
 use crate::{ErrorKind, Result};
 
-/// Most files that one call has open at a time: a process may have 256, or even 64.
+/// Most files that a call opens simultaneously: some systems allow a process 256, or even 64.
 pub(crate) const MAX_OPEN_FILES: usize = 32;
 
-/// Most threads that are started unasked: memory is no faster for more.
+/// Most threads started by default: more do not make memory faster.
 const MAX_DEFAULT: usize = 16;
 
-/// The number of threads for this many pieces of work: as asked, or one for each processor that
-/// this process may use (affinity and cgroup quota counted), and never more than pieces.
+/// The number of threads for this many pieces of work: as requested, or one for each processor
+/// available to this process (by affinity and cgroup quota), and never more than pieces.
 pub(crate) fn count(asked: Option<NonZeroUsize>, pieces: usize) -> usize {
     count_at_least(1, asked, pieces)
 }
 
-/// The same for work that mostly waits: unasked, at least this many.
+/// [`count`] for work that mostly waits: at least `least` threads by default.
 pub(crate) fn count_at_least(least: usize, asked: Option<NonZeroUsize>, pieces: usize) -> usize {
     let default = || {
         let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
@@ -27,11 +27,11 @@ pub(crate) fn count_at_least(least: usize, asked: Option<NonZeroUsize>, pieces: 
     asked.map_or_else(default, NonZeroUsize::get).min(pieces).max(1)
 }
 
-/// Runs work in a pool of this many threads, all of which have ended when this returns.
+/// Runs work in a pool of this many threads; all have ended on return.
 ///
-/// The caller may itself be a thread of a rayon pool. Such a thread takes other jobs of its own pool
-/// while it waits for one of another, which could be any code, and be nested without bound. So a
-/// plain thread waits, and the caller waits for that.
+/// The caller may itself be a thread of a rayon pool. While such a thread waits for another pool,
+/// it runs other jobs of its own pool: any code, nested without bound. So a plain thread enters the
+/// new pool, and the caller joins that thread.
 pub(crate) fn in_pool<R: Send>(
     threads: usize,
     work: impl FnOnce(&ThreadPool) -> R + Send,
@@ -67,7 +67,7 @@ mod tests {
             rayon::scope(|scope| {
                 for _ in 0..200 {
                     scope.spawn(|_| {
-                        // A thread that took another of these jobs while it waits would lock twice.
+                        // A thread that runs another of these jobs while it waits would lock twice.
                         let mut len = cache.lock().unwrap();
                         *len = ModelDir::open(modeldir_fixtures::model("llama")).unwrap().len();
                     });

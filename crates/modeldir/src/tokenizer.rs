@@ -1,4 +1,4 @@
-//! The files beside the weights by their roles, parsed only when a call asks for it.
+//! The files beside the weights by role; each is parsed on demand.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use crate::json::MaxBytes;
 use crate::versions::{newest_first, version};
 use crate::{ChatTemplate, ErrorKind, FileRole, Result, chat_template, json};
 
-/// The roles that hold a whole vocabulary, in the order in which one is chosen.
+/// The roles that hold a whole vocabulary, in order of preference.
 const VOCABULARIES: [FileRole; 6] = [
     FileRole::Tokenizer,
     FileRole::Tekken,
@@ -21,7 +21,7 @@ const VOCABULARIES: [FileRole; 6] = [
 
 /// The tokenizer, processor and chat template files of a directory, by their roles.
 ///
-/// A file is read when a method asks for its content, so that a broken one stops nothing else.
+/// A file is read only when a method returns its content, so a broken file affects no other.
 ///
 /// ```
 /// use modeldir::{FileRole, TokenizerFiles};
@@ -41,16 +41,15 @@ pub struct TokenizerFiles {
 }
 
 impl TokenizerFiles {
-    /// Finds the roles of the files of these names in a directory.
+    /// Assigns roles to the files of a directory by their names.
     ///
-    /// This looks into the directory in one case only: where there is a versioned name such as
-    /// `tokenizer.4.0.json`, the tokenizer's configuration is read, and says whether it counts.
-    /// JSON files may have 64 MiB.
+    /// Reads a file in one case only: if there is a versioned name such as `tokenizer.4.0.json`,
+    /// the tokenizer's configuration decides whether it is used. JSON files may have 64 MiB.
     pub fn find_in(directory: impl Into<PathBuf>, names: &[impl AsRef<str>]) -> Self {
         Self::with_limit(directory.into(), names, MaxBytes::FIXED)
     }
 
-    /// As [`find_in`](Self::find_in), for JSON files of at most `max_bytes` bytes.
+    /// [`find_in`](Self::find_in) with JSON files of at most `max_bytes` bytes.
     pub(crate) fn with_max_bytes(
         directory: PathBuf,
         names: &[impl AsRef<str>],
@@ -76,14 +75,14 @@ impl TokenizerFiles {
         self.paths.get(&role).map(PathBuf::as_path)
     }
 
-    /// The files that there are, in the order of [`FileRole::ALL`].
+    /// The files present, in the order of [`FileRole::ALL`].
     pub fn iter(&self) -> impl Iterator<Item = (FileRole, &Path)> {
         self.paths.iter().map(|(role, path)| (*role, path.as_path()))
     }
 
-    /// The file that defines the tokenizer, and what kind it is.
+    /// The file that defines the tokenizer, and its role.
     ///
-    /// The first that is there of `tokenizer.json`, `tekken.json`, sentencepiece, tiktoken,
+    /// The first one present of `tokenizer.json`, `tekken.json`, sentencepiece, tiktoken,
     /// `vocab.json` (with `merges.txt`) and `vocab.txt`.
     #[must_use]
     pub fn vocabulary(&self) -> Option<(FileRole, &Path)> {
@@ -112,34 +111,34 @@ impl TokenizerFiles {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NoFile`] where there is none, else an error that names the file: [`ErrorKind::File`]
-    /// where it cannot be read, is empty or is a Git LFS pointer, [`ErrorKind::Json`]
-    /// where it does not hold JSON.
+    /// [`ErrorKind::NoFile`] if there is none. The other errors name the file: [`ErrorKind::File`]
+    /// if it cannot be read, is empty or is a Git LFS pointer; [`ErrorKind::Json`] if it is not
+    /// JSON; [`ErrorKind::Limit`] if it is too long.
     pub fn read(&self, role: FileRole) -> Result<Value> {
         let path = self.existing(role)?;
         json::parse(&json::read(path, self.max)?).map_err(|error| error.at(path))
     }
 
-    /// Succeeds where the file of a role is there, has bytes and is no Git LFS pointer.
+    /// Checks that the file of a role exists, is not empty and is no Git LFS pointer.
     ///
-    /// This is for files that another library reads, such as sentencepiece models.
+    /// Meant for files that another library reads, such as sentencepiece models.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NoFile`] where there is none, else [`ErrorKind::File`].
+    /// [`ErrorKind::NoFile`] if there is none, else [`ErrorKind::File`].
     pub fn check(&self, role: FileRole) -> Result<()> {
         json::check_is_there(self.existing(role)?)
     }
 
-    /// Reads the chat templates: the one named `default` first, the others by name. There may be none.
+    /// Reads the chat templates: the one named `default` first, the others by name. May be empty.
     ///
-    /// Files of their own (`chat_template.jinja`, `additional_chat_templates/*.jinja`) count before
-    /// `chat_template` in the tokenizer's configuration, and that before `chat_template.json`.
+    /// Template files (`chat_template.jinja`, `additional_chat_templates/*.jinja`) win over
+    /// `chat_template` in the tokenizer's configuration, which wins over `chat_template.json`.
     ///
     /// # Errors
     ///
-    /// An error that names the file where one cannot be read or holds no template, and
-    /// [`ErrorKind::Ambiguous`] where nothing says which of two is meant.
+    /// An error that names the file if one cannot be read or holds no template;
+    /// [`ErrorKind::Ambiguous`] if two templates exist and neither takes precedence.
     pub fn chat_templates(&self) -> Result<Vec<ChatTemplate>> {
         chat_template::read(&self.directory, self, self.max)
     }
@@ -149,10 +148,10 @@ impl TokenizerFiles {
         self.path(role).ok_or_else(|| ErrorKind::NoFile { what }.at(&self.directory))
     }
 
-    /// The newest versioned tokenizer file that is there and that the configuration names.
+    /// The newest versioned tokenizer file that is present and named by the configuration.
     fn versioned_tokenizer<'n>(&self, names: &[&'n str]) -> Option<&'n str> {
         names.iter().find(|name| version(name, "tokenizer").is_some())?;
-        // A broken configuration is told of by the call that asks for it.
+        // A broken configuration is reported by the call that returns it.
         let config = self.tokenizer_config().ok()?;
         let newest = newest_first(config.get("fast_tokenizer_files"), "tokenizer");
         newest.iter().find_map(|name| names.iter().copied().find(|listed| listed == name))

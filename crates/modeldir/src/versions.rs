@@ -1,14 +1,14 @@
-//! Names of files that a directory keeps for several versions of their reader.
+//! Versioned file names: a directory can keep one file for each version of its reader.
 
 use serde_json::Value;
 
-/// Versions that are looked for. Real lists have one or two, and each is a file to be asked for.
+/// Most versions returned. Real lists have one or two, and each is one more file to look for.
 const MAX_VERSIONS: usize = 32;
 
-/// The names of the form `STEM.1.2.3.json` in a JSON list, those of the highest version first, each
-/// once and at most 32.
+/// The names of the form `STEM.1.2.3.json` in a JSON list, highest version first, without
+/// duplicates, at most 32.
 ///
-/// Names of any other form are left out, so that none can lead out of the directory.
+/// Names of any other form are left out, so that none leads out of the directory.
 pub(crate) fn newest_first<'a>(list: Option<&'a Value>, stem: &str) -> Vec<&'a str> {
     let names = list.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
     let mut versions: Vec<_> =

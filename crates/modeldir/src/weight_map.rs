@@ -1,4 +1,4 @@
-//! The text of an index (`*.safetensors.index.json`): which shard holds which tensor.
+//! The weight map of an index (`*.safetensors.index.json`): the shard of each tensor.
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 use tensorfile::reserve::{self, NoMemory};
@@ -6,12 +6,12 @@ use tensorfile::reserve::{self, NoMemory};
 use crate::index_text::{self, Entry, no_memory};
 use crate::{ErrorKind, Result, natural};
 
-/// Which shard holds which tensor, as an index says it. Names stay in the index's text.
+/// The shard of each tensor as stated by an index. Names stay in the index's text.
 #[derive(Debug)]
 pub(crate) struct WeightMap {
-    /// The index's text, and behind it the names that it holds in escaped form.
+    /// The index's text, followed by the unescaped form of names with escapes.
     text: String,
-    /// By name, each name once.
+    /// Sorted by name, each name once.
     entries: Vec<Entry>,
     /// In natural order, each path once.
     shards: Vec<Box<str>>,
@@ -23,15 +23,15 @@ pub(crate) struct WeightMap {
 impl WeightMap {
     /// Parses the text of an index.
     ///
-    /// A byte-order mark is skipped. `metadata` may be anything or absent, and so may all other
-    /// keys beside `weight_map`. An index without `weight_map` is accepted as accelerate writes
-    /// it, as one bare map, if it is an object of which every value but `metadata` is a string
-    /// that ends in `.safetensors`.
+    /// A byte-order mark is skipped. `metadata` and all other keys beside `weight_map` may be
+    /// anything or absent. An index without `weight_map`, as accelerate writes it, is accepted as
+    /// one bare map if it is an object in which every value but `metadata` is a string ending in
+    /// `.safetensors`.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Json`] with line and column, [`ErrorKind::NoWeightMap`], and of the tensors the
-    /// first by name: [`ErrorKind::ShardPathType`], [`ErrorKind::ShardPath`],
+    /// [`ErrorKind::Json`] with line and column; [`ErrorKind::NoWeightMap`]; for the first bad
+    /// tensor by name, [`ErrorKind::ShardPathType`], [`ErrorKind::ShardPath`] or
     /// [`ErrorKind::MappedTwice`].
     pub(crate) fn parse(mut text: String) -> Result<Self> {
         let parsed = index_text::parse(&text)?;
@@ -43,7 +43,7 @@ impl WeightMap {
 
         let name = |entry: &Entry| text.as_bytes().get(entry.name()).unwrap_or_default();
         if !parsed.is_ascending {
-            // Stable, as it is fast on the runs that indexes are.
+            // A stable sort is fast on the sorted runs that indexes consist of.
             reserve::check::<Entry>(entries.len()).map_err(no_memory)?;
             entries.sort_by(|a, b| name(a).cmp(name(b)));
             let mut pairs = entries.iter().zip(entries.iter().skip(1));
@@ -55,7 +55,7 @@ impl WeightMap {
         Ok(Self { text, entries, shards, total_size, metadata, is_bare })
     }
 
-    /// Whether the index names no tensor at all.
+    /// Whether the index names no tensor.
     pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -70,7 +70,7 @@ impl WeightMap {
         self.entries.iter().map(|entry| (self.name(entry), entry.shard as usize))
     }
 
-    /// The number of tensors of each of the [`Self::shards`].
+    /// The number of tensors in each of the [`Self::shards`].
     pub(crate) fn tensors_per_shard(&self) -> Result<Vec<usize>, NoMemory> {
         let mut counts = reserve::collect(self.shards.iter().map(|_| 0_usize))?;
         for entry in &self.entries {
@@ -86,13 +86,13 @@ impl WeightMap {
         self.total_size.as_ref()
     }
 
-    /// The entries of `metadata` whose value is a string, by key. Among other things the aliases
-    /// that `save_torch_state_dict` records: a name that is not stored, and the one that is.
+    /// The entries of `metadata` whose value is a string, by key. They include the aliases recorded
+    /// by `save_torch_state_dict`: from a name that is not stored to one that is.
     pub(crate) fn metadata(&self) -> &tensorfile::Metadata {
         &self.metadata
     }
 
-    /// Whether the index was one bare map, without the key `weight_map`.
+    /// Whether the index is one bare map, without the key `weight_map`.
     pub(crate) fn is_bare(&self) -> bool {
         self.is_bare
     }
@@ -102,13 +102,13 @@ impl WeightMap {
     }
 }
 
-/// Sorts the shards and lets the entries follow.
+/// Sorts the shards and renumbers the entries accordingly.
 fn sort_shards(shards: Vec<Box<str>>, entries: &mut [Entry]) -> Result<Vec<Box<str>>, NoMemory> {
     if shards.is_sorted_by(|a, b| natural::compare(a, b).is_le()) {
         return Ok(shards);
     }
     let mut order = reserve::collect(shards.into_iter().enumerate())?;
-    // In place, as no two are equal: the order is total, and each path is there once.
+    // Unstable suffices, as no two are equal: the order is total, and each path occurs once.
     order.sort_unstable_by(|(_, a), (_, b)| natural::compare(a, b));
     let mut position = reserve::collect(order.iter().map(|_| 0_u32))?;
     for (new, (old, _)) in (0..).zip(&order) {
@@ -122,19 +122,19 @@ fn sort_shards(shards: Vec<Box<str>>, entries: &mut [Entry]) -> Result<Vec<Box<s
     reserve::collect(order.into_iter().map(|(_, shard)| shard))
 }
 
-/// What an index says that all tensors weigh, as it says it: integer, float or string.
+/// The total size declared by an index, in its own form: integer, float or string.
 ///
-/// Writers disagree on what they count, and some write 0. It is only ever compared.
+/// Writers disagree on what it covers, and some write 0. It is only compared, never relied on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DeclaredSize(Box<str>);
 
 impl DeclaredSize {
-    /// The number or string as the index has it, but for how a float is written.
+    /// The number or string as the index has it, except for the format of a float.
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The size in bytes, if it is a whole number that can be one.
+    /// The size in bytes, if it is a whole number in range.
     pub(crate) fn byte_len(&self) -> Option<u64> {
         let text = self.0.trim();
         if let Ok(byte_len) = text.parse() {
@@ -155,7 +155,7 @@ mod tests {
         WeightMap::parse(text.to_owned())
     }
 
-    /// The tensor that the error for a text names, if any, and its kind.
+    /// The tensor named by the error for a text, if any, and its kind.
     fn refused(text: &str) -> (Option<String>, ErrorKind) {
         let error = parse(text).unwrap_err();
         (error.tensor().map(str::to_owned), error.into_kind())

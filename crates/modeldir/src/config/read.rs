@@ -1,4 +1,4 @@
-//! The names that model families give to one and the same thing.
+//! Reads `config.json`: the names that model families give to the same field.
 
 use std::path::Path;
 
@@ -61,7 +61,7 @@ const NUM_NEXTN_PREDICT_LAYERS: &[&str] =
 /// Reads the fields of a configuration.
 pub(super) fn config(path: &Path, object: Map<String, Value>, notes: Vec<String>) -> ModelConfig {
     let mut fields = Fields::new(&object, notes);
-    // These are of the whole model: a part of it has a type and a class of its own.
+    // Read from the whole model only: a part has a type and a class of its own.
     let model_type = fields.string(&["model_type"]).map(str::to_owned);
     let class_name = fields.string(&["_class_name"]).map(str::to_owned);
     let architectures = fields.strings(&["architectures"]).unwrap_or_default();
@@ -103,7 +103,7 @@ pub(super) fn config(path: &Path, object: Map<String, Value>, notes: Vec<String>
     }
 }
 
-/// The dtype as a plain name; the first Qwen says it in flags.
+/// The dtype as a plain name. The first Qwen states it by flags.
 fn dtype(fields: &mut Fields<'_>) -> Option<String> {
     let name = fields.find(&["dtype", "torch_dtype"], "the name of a dtype", |value| match value {
         Value::String(name) => Some(name.as_str()),
@@ -121,14 +121,15 @@ fn dtype(fields: &mut Fields<'_>) -> Option<String> {
     set.map(|(_, name)| (*name).to_owned())
 }
 
-/// The layers, counted where the kind of each is listed in place of a number.
+/// The number of layers, or the length of the list of layer kinds if no number is given.
 fn num_hidden_layers(fields: &mut Fields<'_>) -> Option<usize> {
     fields.usize(NUM_HIDDEN_LAYERS).or_else(|| {
         fields.find(&["layers_block_type"], "a list", |kinds| kinds.as_array().map(Vec::len))
     })
 }
 
-/// The key and value heads, by the rules of the families that share them between query heads.
+/// The number of key and value heads, by the rules of each family that shares them between query
+/// heads.
 fn num_key_value_heads(fields: &mut Fields<'_>, heads: Option<usize>) -> Option<usize> {
     // Falcon: the new architecture ignores the flag, the old one ignores the number.
     let mut flag = |name| fields.bool(&[name]);
@@ -146,12 +147,12 @@ fn num_key_value_heads(fields: &mut Fields<'_>, heads: Option<usize>) -> Option<
     heads.filter(|_| !differs_by_layer)
 }
 
-/// The width of a head, by division where nothing states it.
+/// The width of a head, as stated or by division.
 fn head_dim(fields: &mut Fields<'_>, width: Option<usize>, heads: Option<usize>) -> Option<usize> {
     if let Some(stated) = fields.usize(HEAD_DIM) {
         return Some(stated);
     }
-    // In the U-Nets of diffusers, which state no number of heads, this is that number.
+    // In the U-Nets of diffusers, which state no number of heads, this field is that number.
     if let Some(stated) = heads.and_then(|_| fields.usize(&["attention_head_dim"])) {
         return Some(stated);
     }
@@ -162,7 +163,7 @@ fn head_dim(fields: &mut Fields<'_>, width: Option<usize>, heads: Option<usize>)
     (width.checked_rem(heads)? == 0).then(|| width / heads)
 }
 
-/// The window, unless the configuration says that it is not in use.
+/// The window, unless `use_sliding_window` is false.
 fn sliding_window(fields: &mut Fields<'_>) -> Option<usize> {
     let window = fields.usize(&["sliding_window"]);
     window.filter(|_| fields.bool(&["use_sliding_window"]) != Some(false))
