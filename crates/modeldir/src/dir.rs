@@ -9,7 +9,8 @@ use tracing::field::Empty;
 
 use crate::config::ModelConfig;
 use crate::generation::GenerationConfig;
-use crate::index::{Findings, Index, IndexedTensor, Shard};
+use crate::index::build::Findings;
+use crate::index::{Index, IndexedTensor, Shard};
 use crate::load::LoadOptions;
 use crate::options::OpenOptions;
 use crate::partition::{Partition, TensorShape, Topology};

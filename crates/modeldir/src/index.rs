@@ -1,7 +1,8 @@
 //! Which shard holds which tensor: the headers of all shards, joined with the weight map.
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
-mod build;
+pub(crate) mod build;
+mod id;
 mod shard;
 mod tensor;
 
@@ -9,7 +10,6 @@ use std::ops::{self, Range};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use serde::Serialize;
 use tensorfile::{ErrorKind as FileErrorKind, FileFact, SourceFile, TensorInfo};
 
 use crate::alias::{Alias, Aliases};
@@ -17,54 +17,18 @@ use crate::join::Slot;
 use crate::similar;
 use crate::{Error, ErrorKind, Result};
 
-pub(crate) use build::Findings;
+pub(crate) use id::{ShardId, TensorId};
 pub use shard::Shard;
 pub use tensor::IndexedTensor;
 
-/// A tensor of one index. Only the index makes them, so there always is one of this number; they are
-/// in the order of names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct TensorId(u32);
-
-impl TensorId {
-    /// That of the tensor at a position in the order of names, which the join counts in 32 bits.
-    fn at(position: usize) -> Self {
-        Self(u32::try_from(position).unwrap_or(u32::MAX))
-    }
-}
-
-/// A shard of one index. Only the index makes them, so there always is one of this number; they are
-/// in the order of [`ModelDir::shards`](crate::ModelDir::shards).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(transparent)]
-pub(crate) struct ShardId(u32);
-
-impl ShardId {
-    /// Its place in the list of shards.
-    pub(crate) const fn position(self) -> usize {
-        self.0 as usize
-    }
-
-    /// The one after it.
-    const fn next(self) -> Self {
-        Self(self.0.saturating_add(1))
-    }
-
-    /// The shard of this number in the list that it was made for.
-    fn of(self, shards: &[Shard]) -> &Shard {
-        shards.get(self.position()).expect("shards are numbered as they lie in their list")
-    }
-
-    /// A number of no index in particular.
-    #[cfg(test)]
-    pub(crate) const fn for_test(number: u32) -> Self {
-        Self(number)
-    }
+/// The shard of this number in the list that it was made for.
+fn shard_of(shards: &[Shard], id: ShardId) -> &Shard {
+    shards.get(id.position()).expect("shards are numbered as they lie in their list")
 }
 
 /// What lies in a slot that was made of these shards.
 fn stored(shards: &[Shard], slot: Slot) -> (&Shard, &TensorInfo) {
-    let shard = ShardId(slot.shard).of(shards);
+    let shard = shard_of(shards, ShardId::new(slot.shard));
     let info = shard.tensors().get(slot.tensor as usize);
     (shard, info.expect("slots are made of the tensors of each shard"))
 }
@@ -119,7 +83,7 @@ impl Index {
     }
 
     fn slot(&self, id: TensorId) -> Slot {
-        *self.order.get(id.0 as usize).expect("only this index makes the numbers of its tensors")
+        *self.order.get(id.position()).expect("only this index makes the numbers of its tensors")
     }
 
     fn in_slot(&self, id: TensorId, slot: Slot) -> IndexedTensor<'_> {
@@ -203,6 +167,6 @@ impl ops::Index<ShardId> for Index {
     type Output = Shard;
 
     fn index(&self, id: ShardId) -> &Shard {
-        id.of(&self.shards)
+        shard_of(&self.shards, id)
     }
 }

@@ -16,7 +16,7 @@ const ALIGN: usize = 64;
 const MAP_FROM: usize = 1 << 20;
 
 /// The size of a huge page. Buffers of at least this length start on one.
-const HUGE_PAGE: usize = 2 << 20;
+pub const HUGE_PAGE: usize = 2 << 20;
 
 /// Bytes that cannot change, owned or mapped from a file.
 ///

@@ -81,6 +81,9 @@ mod similar;
 /// The 16-bit floats of [`Element`], in the version that this crate uses.
 pub use half;
 
+#[doc(hidden)]
+// Of the lengths that suit buffers: it is here for `modeldir`, whose threads have some.
+pub use buffer::HUGE_PAGE;
 pub use buffer::{Buffer, BufferMut};
 pub use byte_runs::ByteRuns;
 pub use dtype::{Dtype, UnknownDtype};

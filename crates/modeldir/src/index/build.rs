@@ -9,8 +9,9 @@ use tensorfile::reserve::{self, NoMemory};
 use tracing::debug_span;
 use tracing::field::Empty;
 
+use super::id::ShardId;
 use super::shard::{self, Opened};
-use super::{Index, Shard, ShardId, stored};
+use super::{Index, Shard, shard_of, stored};
 use crate::alias::{self, AliasSources, Aliases};
 use crate::join::{self, Fit, Joined, Slot, Tensors, Wanted};
 use crate::options::{MissingShards, OpenOptions, Unindexed};
@@ -78,7 +79,7 @@ fn numbered<'m>(
     opened: Vec<Opened<'m>>,
     wanted: &[Vec<Wanted<'m>>],
 ) -> Result<Numbered<'m>, NoMemory> {
-    let (mut found, mut causes, mut id) = (Numbered::default(), Causes::new(root), ShardId(0));
+    let (mut found, mut causes, mut id) = (Numbered::default(), Causes::new(root), ShardId::new(0));
     for (i, (path, opened)) in paths.iter().zip(opened).enumerate() {
         match opened {
             Ok((file, fit)) => {
@@ -153,8 +154,8 @@ fn join_faults(shards: &[Shard], joined: &Joined<'_>, unindexed: Unindexed) -> (
     let name = |slot: Slot| shards.name(slot).into();
     let absent = joined.absent.iter().map(|absent| Fault::NotInShard {
         tensor: absent.name.into(),
-        shard: ShardId(absent.shard).of(shards).shared_path(),
-        found_in: absent.found_in.map(|shard| ShardId(shard).of(shards).shared_path()),
+        shard: shard_of(shards, ShardId::new(absent.shard)).shared_path(),
+        found_in: absent.found_in.map(|shard| shard_of(shards, ShardId::new(shard)).shared_path()),
     });
     let duplicates = joined.duplicates.iter().map(|&(first, second)| Fault::DuplicateTensor {
         tensor: name(first),

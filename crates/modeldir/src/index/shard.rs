@@ -7,7 +7,7 @@ use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIter
 use tensorfile::reserve::{self, NoMemory};
 use tensorfile::{ErrorKind, Identity, Metadata, TensorFile, TensorInfo};
 
-use super::ShardId;
+use super::id::ShardId;
 use crate::join::{self, Fit, Wanted};
 use crate::options::OpenOptions;
 use crate::threads::MAX_OPEN_FILES;

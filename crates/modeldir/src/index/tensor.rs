@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use tensorfile::{Dtype, TensorInfo};
 
-use super::{Shard, TensorId};
+use super::id::{ShardId, TensorId};
+use super::shard::Shard;
 
 /// A tensor of the model and the shard that holds it.
 #[derive(Clone, Copy, Debug)]
@@ -64,7 +65,7 @@ impl<'a> IndexedTensor<'a> {
 
     /// Its place in the order of shards and files. Tensors without bytes can share a start; their
     /// names decide then.
-    pub(crate) fn file_order(self) -> (super::ShardId, u64, TensorId) {
+    pub(crate) fn file_order(self) -> (ShardId, u64, TensorId) {
         (self.shard.id(), self.info.file_range().start, self.id)
     }
 }

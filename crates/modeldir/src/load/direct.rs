@@ -5,6 +5,7 @@ use std::io;
 
 use tensorfile::SourceFile;
 
+use super::os;
 use crate::layout::{PAGE, in_memory};
 
 /// Where less than this can go straight to its place, one read and a copy are cheaper than a read
@@ -23,7 +24,8 @@ impl DirectFile {
     /// Opens a file once more, or returns `None` where direct reads are not to be had.
     pub(super) fn open(file: &SourceFile) -> Option<Self> {
         let file = file.reopen_direct()?;
-        let align = alignment(&file)?;
+        // A page suits all common devices.
+        let align = os::direct_alignment(&file, PAGE).filter(|align| *align <= PAGE)?;
         Some(Self { file, align })
     }
 
@@ -86,7 +88,7 @@ impl DirectFile {
         let mut done = 0;
         while done < needed {
             let rest = buf.get_mut(done..).unwrap_or_default();
-            match read_at(&self.file, rest, offset + done as u64) {
+            match os::read_at(&self.file, rest, offset + done as u64) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(count) => done += count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -99,37 +101,6 @@ impl DirectFile {
         }
         Ok(())
     }
-}
-
-/// What a direct read must be aligned to, or `None` if the file has no direct reads; a page, which
-/// suits all common devices, where the system does not say.
-#[cfg(target_os = "linux")]
-fn alignment(file: &File) -> Option<u64> {
-    use rustix::fs::{AtFlags, StatxFlags, statx};
-    let Ok(stat) = statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN) else {
-        return Some(PAGE);
-    };
-    if stat.stx_mask & StatxFlags::DIOALIGN.bits() == 0 {
-        return Some(PAGE);
-    }
-    let align = stat.stx_dio_mem_align.max(stat.stx_dio_offset_align);
-    let is_usable = stat.stx_dio_offset_align > 0 && align.is_power_of_two();
-    (is_usable && u64::from(align) <= PAGE).then_some(align.into())
-}
-
-#[cfg(not(target_os = "linux"))]
-fn alignment(_file: &File) -> Option<u64> {
-    Some(PAGE)
-}
-
-#[cfg(unix)]
-fn read_at(file: &File, buf: &mut [u8], offset: u64) -> io::Result<usize> {
-    std::os::unix::fs::FileExt::read_at(file, buf, offset)
-}
-
-#[cfg(not(unix))]
-fn read_at(_file: &File, _buf: &mut [u8], _offset: u64) -> io::Result<usize> {
-    Err(io::ErrorKind::Unsupported.into())
 }
 
 #[cfg(test)]

@@ -28,20 +28,20 @@ pub(super) trait Opener: Sync {
 pub(super) struct OpenShards<O: Opener> {
     opener: O,
     max_open: usize,
-    open: Mutex<BTreeMap<O::Shard, Shared<O::Reader>>>,
+    open: Mutex<BTreeMap<O::Shard, Entry<O::Reader>>>,
     closed: Condvar,
     /// How many that were open have been closed; it changes under the lock.
     num_closed: AtomicUsize,
 }
 
 /// A shard that is open, or that the first of its readers is opening.
-struct Shared<R> {
-    file: Arc<Opened<R>>,
+struct Entry<R> {
+    file: Arc<Opening<R>>,
     readers: usize,
 }
 
 /// A shard as the first of its readers opened it, or why it could not.
-struct Opened<R> {
+struct Opening<R> {
     reader: super::sync::OnceLock<tensorfile::Result<R>>,
     since: Instant,
 }
@@ -91,19 +91,19 @@ impl<O: Opener> OpenShards<O> {
             open = self.closed.wait(open).unwrap_or_else(PoisonError::into_inner);
         }
         let reader = super::sync::OnceLock::new;
-        let opening = || Opened { reader: reader(), since: Instant::now() };
-        let new = || Shared { file: Arc::new(opening()), readers: 0 };
-        let shared = open.entry(shard).or_insert_with(new);
-        shared.readers += 1;
+        let opening = || Opening { reader: reader(), since: Instant::now() };
+        let new = || Entry { file: Arc::new(opening()), readers: 0 };
+        let entry = open.entry(shard).or_insert_with(new);
+        entry.readers += 1;
         // It is opened later, not under the lock: on a network it takes its time.
-        OpenShard { shards: self, shard, file: Some(Arc::clone(&shared.file)) }
+        OpenShard { shards: self, shard, file: Some(Arc::clone(&entry.file)) }
     }
 
     /// Waits until more shards have been closed than before; false if none is open, or being opened,
     /// that could be.
     fn wait_for_a_close(&self, before: usize) -> bool {
         let mut open = self.lock();
-        let has_failed = |shared: &Shared<_>| matches!(shared.file.reader.get(), Some(Err(_)));
+        let has_failed = |entry: &Entry<_>| matches!(entry.file.reader.get(), Some(Err(_)));
         while self.num_closed.load(Ordering::Relaxed) == before {
             if open.values().all(has_failed) {
                 return false;
@@ -114,7 +114,7 @@ impl<O: Opener> OpenShards<O> {
     }
 
     /// The state is consistent after every statement, so a panic elsewhere does not spoil it.
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<O::Shard, Shared<O::Reader>>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<O::Shard, Entry<O::Reader>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -124,7 +124,7 @@ pub(super) struct OpenShard<'a, O: Opener> {
     shards: &'a OpenShards<O>,
     pub(super) shard: O::Shard,
     /// Until it is dropped.
-    file: Option<Arc<Opened<O::Reader>>>,
+    file: Option<Arc<Opening<O::Reader>>>,
 }
 
 impl<O: Opener> OpenShard<'_, O> {
@@ -133,14 +133,14 @@ impl<O: Opener> OpenShard<'_, O> {
         opened.expect("a shard that could not be opened is not handed out")
     }
 
-    fn file(&self) -> &Arc<Opened<O::Reader>> {
+    fn file(&self) -> &Arc<Opening<O::Reader>> {
         self.file.as_ref().expect("it is there until the shard is dropped")
     }
 
     /// Lets nobody else join a shard that could not be opened.
     fn abandon(self) {
         let mut open = self.shards.lock();
-        if open.get(&self.shard).is_some_and(|shared| Arc::ptr_eq(&shared.file, self.file())) {
+        if open.get(&self.shard).is_some_and(|entry| Arc::ptr_eq(&entry.file, self.file())) {
             open.remove(&self.shard);
             self.shards.closed.notify_all();
         }
@@ -157,10 +157,10 @@ impl<O: Opener> Drop for OpenShard<'_, O> {
     fn drop(&mut self) {
         let mut open = self.shards.lock();
         let Some(file) = self.file.take() else { return };
-        let shared = open.get_mut(&self.shard);
-        let Some(shared) = shared.filter(|shared| Arc::ptr_eq(&shared.file, &file)) else { return };
-        shared.readers -= 1;
-        if shared.readers > 0 {
+        let entry = open.get_mut(&self.shard);
+        let Some(entry) = entry.filter(|entry| Arc::ptr_eq(&entry.file, &file)) else { return };
+        entry.readers -= 1;
+        if entry.readers > 0 {
             return;
         }
         open.remove(&self.shard);

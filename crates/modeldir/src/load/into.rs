@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::job::{self, Job};
-use super::{LoadOptions, LoadStats, Run};
+use super::options::LoadOptions;
+use super::run::Run;
+use super::stats::LoadStats;
 use crate::index::TensorId;
 use crate::plan::{LoadPlan, PlannedTensor};
 use crate::{Error, ErrorKind, Result};

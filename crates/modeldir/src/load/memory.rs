@@ -9,7 +9,7 @@ use tensorfile::{Buffer, BufferMut, ErrorKind, Tensor};
 use crate::Result;
 use crate::index::ShardId;
 use crate::layout::in_memory;
-use crate::plan::LoadPlan;
+use crate::plan::{LoadPlan, PlannedTensor};
 
 /// Memory that a store has given up, for the next load; see [`LoadPlan::load_reusing`].
 #[derive(Default)]
@@ -101,6 +101,30 @@ pub(super) fn regions(
 /// The same regions, shareable and fixed.
 pub(super) fn freeze(regions: Regions) -> BTreeMap<ShardId, Buffer> {
     regions.into_iter().map(|(shard, region)| (shard, region.freeze())).collect()
+}
+
+/// Tensors of the plan as parts of the regions of their shards.
+pub(super) fn tensors<'p>(
+    plan: &LoadPlan,
+    planned: impl ExactSizeIterator<Item = PlannedTensor<'p>>,
+    buffers: &BTreeMap<ShardId, Buffer>,
+) -> Result<Vec<Tensor>> {
+    // Aligned for every element type, unlike a vector without memory.
+    let empty = BufferMut::with_len(0).map_err(|kind| kind.at(&*plan.index.root))?.freeze();
+    let mut tensors = Vec::with_capacity(planned.len());
+    for planned in planned {
+        let memory = planned.memory_range();
+        // An empty tensor may have its place where no region is, or behind the end of one.
+        let (buffer, range) = match buffers.get(&planned.stored().shard().id()) {
+            Some(buffer) if !memory.is_empty() => {
+                (buffer, in_memory(memory.start)..in_memory(memory.end))
+            }
+            _ => (&empty, 0..0),
+        };
+        let (name, dtype, shape) = (planned.name(), planned.dtype(), planned.shape());
+        tensors.push(Tensor::new(name, dtype, shape, buffer.clone(), range)?);
+    }
+    Ok(tensors)
 }
 
 #[cfg(test)]

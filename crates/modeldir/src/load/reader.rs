@@ -12,7 +12,7 @@ use super::options::Io;
 use super::residency::{self, Residency};
 use super::scratch::Scratch;
 use super::stats::Counters;
-use super::storage::{self, Storage};
+use super::storage::Storage;
 use super::way::Way;
 use crate::layout::{PAGE, in_memory};
 
@@ -34,7 +34,7 @@ impl ShardReader {
     pub(super) fn new(file: SourceFile, io: Io, span: Span) -> Self {
         let io = match io {
             // There is nothing to choose: all of it is cached, or should be.
-            Io::Auto if storage::of(file.file()) != Storage::Local => Io::Buffered,
+            Io::Auto if Storage::of(file.file()) != Storage::Local => Io::Buffered,
             io => io,
         };
         Self { file, io, direct: OnceLock::new(), counters: Counters::default(), span }

@@ -1,19 +1,18 @@
-//! What one worker brings to its reads: memory, and a way to call for help.
+//! Buffers of one worker, and the hook that starts more workers before a read waits.
 #![deny(clippy::indexing_slicing)]
 
 use std::path::Path;
 
-use tensorfile::{BufferMut, Read};
+use tensorfile::{BufferMut, HUGE_PAGE, Read};
 
 use super::options::Io;
 use crate::layout::{MAX_BLOCK_BYTES, PAGE};
 use crate::request::Request;
 
-/// Buffers are multiples of this, so that they lie in huge pages: a device takes few long pieces of
-/// memory faster than many short ones.
-const HUGE_PAGE: usize = 2 << 20;
-
 /// Buffers of one worker, made when they are first used, and what it does before it waits.
+///
+/// They are multiples of huge pages, so that they lie in such: a device takes few long pieces of
+/// memory faster than many short ones.
 pub(super) struct Scratch<'w> {
     block: Option<BufferMut>,
     bounce: Option<BufferMut>,

@@ -18,7 +18,7 @@ use crate::threads::MAX_OPEN_FILES;
 pub(super) const MAX_OPEN_SHARDS: usize = MAX_OPEN_FILES / 2;
 
 /// Opens the shards of one load.
-pub(super) struct Shards<'a> {
+pub(super) struct ShardOpener<'a> {
     index: &'a Index,
     io: Io,
     /// The span of the load, around those of its shards.
@@ -27,7 +27,7 @@ pub(super) struct Shards<'a> {
     counters: Counters,
 }
 
-impl<'a> Shards<'a> {
+impl<'a> ShardOpener<'a> {
     pub(super) fn new(index: &'a Index, io: Io, span: Span) -> Self {
         Self { index, io, span, counters: Counters::default() }
     }
@@ -38,7 +38,7 @@ impl<'a> Shards<'a> {
     }
 }
 
-impl Opener for Shards<'_> {
+impl Opener for ShardOpener<'_> {
     type Shard = ShardId;
     type Reader = ShardReader;
 
@@ -74,14 +74,14 @@ mod tests {
     use tracing::Span;
 
     use super::super::files::OpenShards;
-    use super::{Io, MAX_OPEN_SHARDS, Shards};
+    use super::{Io, MAX_OPEN_SHARDS, ShardOpener};
     use crate::ModelDir;
 
     #[test]
     fn readers_share_a_file_and_the_last_one_closes_it() {
         let model = ModelDir::open(modeldir_fixtures::model("llama")).unwrap();
         let plan = model.plan();
-        let shards = Shards::new(&plan.index, Io::Auto, Span::none());
+        let shards = ShardOpener::new(&plan.index, Io::Auto, Span::none());
         let shards = OpenShards::new(shards, MAX_OPEN_SHARDS);
         let shard = plan.index.shards()[0].id();
         let (first, second) = (shards.open(shard).unwrap(), shards.open(shard).unwrap());

@@ -1,6 +1,9 @@
 //! What kind of file system a file lies on.
 
 use std::fs::File;
+use std::path::Path;
+
+use super::os;
 
 /// How a file system is best read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,23 +35,23 @@ const REMOTE: [u32; 12] = [
 /// Types of file systems that hold files in memory alone: tmpfs, ramfs, hugetlbfs.
 const MEMORY: [u32; 3] = [0x0102_1994, 0x8584_58f6, 0x9584_58f6];
 
-pub(super) fn of(file: &File) -> Storage {
-    match kind(file) {
-        Some(kind) if REMOTE.contains(&kind) => Storage::Remote,
-        Some(kind) if MEMORY.contains(&kind) => Storage::Memory,
-        _ => Storage::Local,
+impl Storage {
+    /// How a file is best read.
+    pub(super) fn of(file: &File) -> Self {
+        Self::on(os::file_system(file))
     }
-}
 
-/// The type of the file system as `statfs` of Linux has it, or `None` where nothing is known.
-#[cfg(target_os = "linux")]
-fn kind(file: &File) -> Option<u32> {
-    let stat = rustix::fs::fstatfs(file).ok()?;
-    // The width and sign of the field differ between processors; the types have 32 bits.
-    u32::try_from(stat.f_type & 0xffff_ffff).ok()
-}
+    /// How the file of this path is best read.
+    pub(super) fn at(path: &Path) -> Self {
+        Self::on(os::file_system_at(path))
+    }
 
-#[cfg(not(target_os = "linux"))]
-fn kind(_file: &File) -> Option<u32> {
-    None
+    /// How a file system of this type is best read.
+    fn on(file_system: Option<u32>) -> Self {
+        match file_system {
+            Some(kind) if REMOTE.contains(&kind) => Self::Remote,
+            Some(kind) if MEMORY.contains(&kind) => Self::Memory,
+            _ => Self::Local,
+        }
+    }
 }

@@ -8,10 +8,13 @@ use tensorfile::{Buffer, Tensor};
 
 use super::budget::Budget;
 use super::cancel::Cancel;
+use super::options::LoadOptions;
 use super::relay::relay;
+use super::run::Run;
+use super::stats::LoadStats;
 use super::sync::{Receiver, SyncSender};
 use super::windows::{WINDOWS, Windows};
-use super::{LoadOptions, LoadStats, Run, job, memory, tensors};
+use super::{job, memory};
 use crate::layout::in_memory;
 use crate::plan::LoadPlan;
 use crate::{Error, ErrorKind, Result};
@@ -171,7 +174,7 @@ impl Loader<'_> {
         let jobs = job::of_plan(plan, &mut regions);
         stats.add(&self.run.run(plan, jobs)?);
         let buffers = memory::freeze(regions);
-        let tensors = tensors(plan, plan.in_file_order(), &buffers)?;
+        let tensors = memory::tensors(plan, plan.in_file_order(), &buffers)?;
         let buffer = buffers.into_values().next().unwrap_or_else(|| Buffer::from_vec(Vec::new()));
         Ok(Some(Window { tensors, buffer }))
     }

@@ -11,7 +11,9 @@ use rayon::prelude::*;
 use tempfile::TempDir;
 use tensorfile::{BufferMut, Selection};
 
-use super::{Cancel, LoadOptions, Memory, Meter, Progress, Run, job, memory, tensors};
+use super::progress::Meter;
+use super::run::Run;
+use super::{Cancel, LoadOptions, Memory, Progress, job, memory};
 use crate::{ErrorKind, IndexedTensor, LoadPlan, LoadStats, ModelDir, Result};
 
 /// Requests of the plan.
@@ -173,7 +175,7 @@ fn a_shard_that_is_rewritten_at_any_call_gives_its_old_bytes_or_an_error() {
                     },
                     Ok(_) => {
                         let regions = memory::freeze(regions);
-                        let tensors = tensors(&plan, plan.planned(), &regions).unwrap();
+                        let tensors = memory::tensors(&plan, plan.planned(), &regions).unwrap();
                         assert!(tensors.iter().all(|t| t.bytes().iter().all(|byte| *byte == 1)));
                         loaded += 1;
                     }

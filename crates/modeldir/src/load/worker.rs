@@ -11,51 +11,53 @@ use super::fill::fill;
 use super::job::Job;
 use super::progress::Meter;
 use super::scratch::Scratch;
-use super::shards::Shards;
+use super::shards::ShardOpener;
 use crate::Result;
 use crate::index::Index;
 
 /// What the workers of one load share.
-pub(super) struct Shared<'a> {
+pub(super) struct Context<'a> {
     pub(super) index: &'a Index,
-    pub(super) files: OpenShards<Shards<'a>>,
+    pub(super) files: OpenShards<ShardOpener<'a>>,
     pub(super) meter: &'a Meter<'a>,
     /// The span of the load, which other threads have to enter themselves.
     pub(super) span: Span,
 }
 
-impl<'p> Work<Job<'p>> for Shared<'_> {
+impl<'p> Work<Job<'p>> for Context<'_> {
     fn worker<'w>(&'w self, before_waiting: &'w dyn Fn()) -> impl Worker<Job<'p>> + 'w {
         let scratch = Scratch::new(before_waiting);
-        Reading { shared: self, scratch, open: None, _entered: self.span.clone().entered() }
+        ReadWorker { context: self, scratch, open: None, _entered: self.span.clone().entered() }
     }
 }
 
 /// A worker, and what it has open.
-struct Reading<'w, 'a> {
-    shared: &'w Shared<'a>,
+struct ReadWorker<'w, 'a> {
+    context: &'w Context<'a>,
     scratch: Scratch<'w>,
-    open: Option<OpenShard<'w, Shards<'a>>>,
+    open: Option<OpenShard<'w, ShardOpener<'a>>>,
     _entered: EnteredSpan,
 }
 
-impl Worker<Job<'_>> for Reading<'_, '_> {
+impl Worker<Job<'_>> for ReadWorker<'_, '_> {
     /// Closes a shard that the job is not of: who opens one must hold no other.
     fn turn_to(&mut self, job: &Job<'_>) -> Result<()> {
         self.open.take_if(|open| open.shard != job.request.shard).map_or(Ok(()), OpenShard::close)
     }
 
     fn work(&mut self, job: Job<'_>) -> Result<()> {
-        let index = self.shared.index;
+        let index = self.context.index;
         let shard = match self.open.take() {
             Some(shard) => shard,
-            None => self.shared.files.open(job.request.shard).map_err(|error| {
-                index.with_tensor(error, job.request.shard, job.request.read.span())
-            })?,
+            None => {
+                let (shard, span) = (job.request.shard, job.request.read.span());
+                let opened = self.context.files.open(shard);
+                opened.map_err(|error| index.with_tensor(error, shard, span))?
+            }
         };
         let shard = self.open.insert(shard);
         let bytes_read = read(index, shard, job, &mut self.scratch)?;
-        self.shared.meter.add(bytes_read);
+        self.context.meter.add(bytes_read);
         Ok(())
     }
 
@@ -71,7 +73,7 @@ impl Worker<Job<'_>> for Reading<'_, '_> {
 /// Fills the place of a job; returns how many bytes were read for it.
 fn read(
     index: &Index,
-    shard: &OpenShard<'_, Shards<'_>>,
+    shard: &OpenShard<'_, ShardOpener<'_>>,
     job: Job<'_>,
     scratch: &mut Scratch<'_>,
 ) -> Result<u64> {

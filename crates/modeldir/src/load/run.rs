@@ -1,0 +1,114 @@
+//! One run of a plan: its jobs, done by a crew.
+
+use std::time::Instant;
+
+use tracing::debug_span;
+use tracing::field::Empty;
+
+use super::crew::Crew;
+use super::files::OpenShards;
+use super::job::Job;
+use super::options::{Io, LoadOptions};
+use super::progress::Meter;
+use super::queue::Queue;
+use super::scratch;
+use super::shards::{MAX_OPEN_SHARDS, ShardOpener};
+use super::stats::LoadStats;
+use super::storage::Storage;
+use super::worker::Context;
+use crate::plan::LoadPlan;
+use crate::{Result, threads};
+
+/// Reads that wait for a disk at the same time: enough to keep the fastest busy.
+const WAITING_READS: usize = 8;
+
+/// Reads that wait for a network at the same time.
+const REMOTE_READS: usize = 16;
+
+/// What the loads of one call have in common.
+pub(super) struct Run<'a> {
+    workers: Workers,
+    options: LoadOptions<'a>,
+    pub(super) meter: Meter<'a>,
+}
+
+impl<'a> Run<'a> {
+    pub(super) fn new(plan: &LoadPlan, options: &LoadOptions<'a>) -> Self {
+        let meter = Meter::new(plan.bytes_read(), options.progress);
+        Self { workers: Workers::of(plan, options), options: *options, meter }
+    }
+
+    /// Makes sure that there is so much new memory for tensors, and that of the workers, if the
+    /// caller wants to be sure.
+    pub(super) fn check_memory(&self, plan: &LoadPlan, new: u64) -> Result<()> {
+        let of_workers = scratch::most(plan.requests(), self.workers.waiting, self.options.io);
+        self.options.memory_check.check(&plan.index.root, new.saturating_add(of_workers))
+    }
+
+    /// Does these jobs, which are all of the plan and all that is to be done.
+    pub(super) fn run_all(&self, plan: &LoadPlan, jobs: Vec<Job<'_>>) -> Result<LoadStats> {
+        let stats = self.run(plan, jobs)?;
+        self.meter.finish();
+        Ok(stats)
+    }
+
+    /// Does these jobs, which are all of the plan.
+    pub(super) fn run(&self, plan: &LoadPlan, jobs: Vec<Job<'_>>) -> Result<LoadStats> {
+        let start = Instant::now();
+        let Workers { copying, waiting } = self.workers;
+        let requests = jobs.len();
+        let span = debug_span!(
+            "load",
+            tensors = plan.len(),
+            bytes = plan.bytes_read(),
+            threads = Empty,
+            direct = Empty,
+            buffered = Empty,
+            gathered = Empty,
+            seconds = Empty,
+            gib_s = Empty,
+        );
+        let _entered = span.enter();
+        let shards = ShardOpener::new(&plan.index, self.options.io, span.clone());
+        let files = OpenShards::new(shards, MAX_OPEN_SHARDS);
+        let shared = Context { index: &plan.index, files, meter: &self.meter, span: span.clone() };
+        let queue = Queue::new(jobs, &plan.index.root, self.options.cancel);
+        let crew = Crew::new(copying, waiting);
+        crew.run(&queue, &shared)?;
+        queue.into_result()?;
+
+        let counters = shared.files.opener().counters();
+        let (elapsed, threads) = (start.elapsed(), crew.peak());
+        counters.record(&span, elapsed);
+        span.record("threads", threads);
+        let (bytes_direct, bytes_gathered) = (counters.direct(), counters.gathered());
+        let bytes_read = bytes_direct + counters.buffered();
+        Ok(LoadStats { bytes_read, bytes_direct, bytes_gathered, requests, threads, elapsed })
+    }
+}
+
+/// How many threads work at a time.
+#[derive(Clone, Copy, Debug)]
+struct Workers {
+    /// While bytes come from the page cache.
+    copying: usize,
+    /// While reads wait for a disk or a network.
+    waiting: usize,
+}
+
+impl Workers {
+    /// As many as were asked for; or one for each processor, and more where reads wait.
+    fn of(plan: &LoadPlan, options: &LoadOptions<'_>) -> Self {
+        // Of a file that is read, for a folder may hold links to other file systems.
+        let first = plan.requests().first().map(|request| plan.index.shard_path(request.shard));
+        let storage = first.map_or(Storage::Local, |path| Storage::at(&path));
+        let count = |least| threads::count_at_least(least, options.threads, plan.requests().len());
+        let (copying, waiting) = match (storage, options.io) {
+            (Storage::Remote, _) => (REMOTE_READS, REMOTE_READS),
+            (Storage::Local, Io::Direct) => (WAITING_READS, WAITING_READS),
+            (Storage::Local, Io::Auto) => (1, WAITING_READS),
+            (Storage::Local, Io::Buffered) | (Storage::Memory, _) => (1, 1),
+        };
+        Self { copying: count(copying), waiting: count(waiting) }
+    }
+}
