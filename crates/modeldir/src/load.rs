@@ -14,8 +14,6 @@ mod job;
 mod memory;
 mod memory_limit;
 mod options;
-#[cfg_attr(target_os = "linux", path = "load/os/linux.rs")]
-#[cfg_attr(not(target_os = "linux"), path = "load/os/other.rs")]
 mod os;
 mod progress;
 mod queue;

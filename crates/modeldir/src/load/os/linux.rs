@@ -11,12 +11,12 @@ use rustix::fs::{AtFlags, StatFs, StatxFlags, fstatfs, statfs, statx};
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
 /// The type of the file system on which a file lies, or `None` where nothing is known.
-pub(super) fn file_system(file: &File) -> Option<u32> {
+pub(in crate::load) fn file_system(file: &File) -> Option<u32> {
     kind(fstatfs(file).ok()?)
 }
 
 /// The type of the file system on which what has this path lies.
-pub(super) fn file_system_at(path: &Path) -> Option<u32> {
+pub(in crate::load) fn file_system_at(path: &Path) -> Option<u32> {
     kind(statfs(path).ok()?)
 }
 
@@ -26,14 +26,14 @@ fn kind(stat: StatFs) -> Option<u32> {
 }
 
 /// The size of a page of the cache, by which the system counts.
-pub(super) fn page_size() -> u64 {
+pub(in crate::load) fn page_size() -> u64 {
     rustix::param::page_size() as u64
 }
 
 /// Whether reading this byte has to wait for a disk, as far as the system says.
 ///
 /// The system may start to read some pages from there on, so this is for the one question only.
-pub(super) fn has_to_wait(file: &File, offset: u64) -> bool {
+pub(in crate::load) fn has_to_wait(file: &File, offset: u64) -> bool {
     let mut byte = [0];
     let mut to = [IoSliceMut::new(&mut byte)];
     preadv2(file, &mut to, offset, ReadWriteFlags::NOWAIT) == Err(Errno::AGAIN)
@@ -59,7 +59,7 @@ struct Cachestat {
 
 /// The number of cached pages of this many bytes, or `None` before Linux 6.5 and for a file that this
 /// process neither owns nor may write to.
-pub(super) fn cached_pages(file: &File, offset: u64, byte_len: u64) -> Option<u64> {
+pub(in crate::load) fn cached_pages(file: &File, offset: u64, byte_len: u64) -> Option<u64> {
     if byte_len == 0 {
         return Some(0); // The kernel takes a length of 0 for the rest of the file.
     }
@@ -77,7 +77,7 @@ pub(super) fn cached_pages(file: &File, offset: u64, byte_len: u64) -> Option<u6
 
 /// What positions, lengths and addresses of a direct read must be multiples of: `None` if the file
 /// has no direct reads, `default` where the system does not say.
-pub(super) fn direct_alignment(file: &File, default: u64) -> Option<u64> {
+pub(in crate::load) fn direct_alignment(file: &File, default: u64) -> Option<u64> {
     let Ok(stat) = statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN) else {
         return Some(default);
     };
@@ -90,6 +90,6 @@ pub(super) fn direct_alignment(file: &File, default: u64) -> Option<u64> {
 }
 
 /// Reads at a position; fewer bytes than there is room for are no error.
-pub(super) fn read_at(file: &File, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+pub(in crate::load) fn read_at(file: &File, buf: &mut [u8], offset: u64) -> io::Result<usize> {
     file.read_at(buf, offset)
 }

@@ -5,36 +5,36 @@ use std::io;
 use std::path::Path;
 
 /// Nothing is known of file systems.
-pub(super) fn file_system(_file: &File) -> Option<u32> {
+pub(in crate::load) fn file_system(_file: &File) -> Option<u32> {
     None
 }
 
 /// Nothing is known of file systems.
-pub(super) fn file_system_at(_path: &Path) -> Option<u32> {
+pub(in crate::load) fn file_system_at(_path: &Path) -> Option<u32> {
     None
 }
 
 /// Nothing is counted in pages.
-pub(super) fn page_size() -> u64 {
+pub(in crate::load) fn page_size() -> u64 {
     4096
 }
 
 /// No read is known to wait.
-pub(super) fn has_to_wait(_file: &File, _offset: u64) -> bool {
+pub(in crate::load) fn has_to_wait(_file: &File, _offset: u64) -> bool {
     false
 }
 
 /// Nobody knows what is cached.
-pub(super) fn cached_pages(_file: &File, _offset: u64, _byte_len: u64) -> Option<u64> {
+pub(in crate::load) fn cached_pages(_file: &File, _offset: u64, _byte_len: u64) -> Option<u64> {
     None
 }
 
 /// No file has direct reads.
-pub(super) fn direct_alignment(_file: &File, _default: u64) -> Option<u64> {
+pub(in crate::load) fn direct_alignment(_file: &File, _default: u64) -> Option<u64> {
     None
 }
 
 /// No file has direct reads.
-pub(super) fn read_at(_file: &File, _buf: &mut [u8], _offset: u64) -> io::Result<usize> {
+pub(in crate::load) fn read_at(_file: &File, _buf: &mut [u8], _offset: u64) -> io::Result<usize> {
     Err(io::ErrorKind::Unsupported.into())
 }

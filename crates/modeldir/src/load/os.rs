@@ -1,0 +1,15 @@
+//! What a load asks of the operating system beyond the standard library.
+
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(not(target_os = "linux"))]
+mod other;
+
+#[cfg(target_os = "linux")]
+pub(super) use linux::{
+    cached_pages, direct_alignment, file_system, file_system_at, has_to_wait, page_size, read_at,
+};
+#[cfg(not(target_os = "linux"))]
+pub(super) use other::{
+    cached_pages, direct_alignment, file_system, file_system_at, has_to_wait, page_size, read_at,
+};
