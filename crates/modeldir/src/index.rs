@@ -1,4 +1,5 @@
-//! Which shard holds which tensor: the headers of all shards, joined with the weight map.
+//! The index of a model: which shard holds which tensor, from the headers of all shards and the
+//! weight map.
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 pub(crate) mod build;
@@ -21,31 +22,31 @@ pub(crate) use id::{ShardId, TensorId};
 pub use shard::Shard;
 pub use tensor::IndexedTensor;
 
-/// The shard of this number in the list that it was made for.
+/// The shard of this id in the list that it belongs to.
 fn shard_of(shards: &[Shard], id: ShardId) -> &Shard {
     shards.get(id.position()).expect("shards are numbered as they lie in their list")
 }
 
-/// What lies in a slot that was made of these shards.
+/// The tensor in a slot, and its shard.
 fn stored(shards: &[Shard], slot: Slot) -> (&Shard, &TensorInfo) {
     let shard = shard_of(shards, ShardId::new(slot.shard));
     let info = shard.tensors().get(slot.tensor as usize);
     (shard, info.expect("slots are made of the tensors of each shard"))
 }
 
-/// The tensors of a model directory by name, and the shards they lie in.
+/// The tensors of a model directory by name, and the shards that hold them.
 #[derive(Debug)]
 pub(crate) struct Index {
-    /// The folder to which shard paths are relative.
+    /// The folder that shard paths are relative to.
     pub(crate) root: PathBuf,
     shards: Vec<Shard>,
-    /// Where each tensor is, by name; every name once.
+    /// The place of each tensor, sorted by name; each name once.
     order: Vec<Slot>,
     pub(crate) aliases: Arc<Aliases>,
 }
 
 impl Index {
-    /// Number of tensors.
+    /// The number of tensors.
     pub(crate) fn len(&self) -> usize {
         self.order.len()
     }
@@ -65,19 +66,19 @@ impl Index {
         self.order.iter().enumerate().map(|(i, slot)| self.in_slot(TensorId::at(i), *slot))
     }
 
-    /// A tensor and its shard.
+    /// The tensor of this id, with its shard.
     pub(crate) fn tensor(&self, id: TensorId) -> IndexedTensor<'_> {
         self.in_slot(id, self.slot(id))
     }
 
-    /// The tensor that is stored under this name.
+    /// The tensor stored under this name.
     pub(crate) fn find(&self, name: &str) -> Option<IndexedTensor<'_>> {
         let by_name = |slot: &Slot| stored(&self.shards, *slot).1.name().cmp(name);
         let found = self.order.binary_search_by(by_name).ok()?;
         Some(self.tensor(TensorId::at(found)))
     }
 
-    /// The tensor of this name, or the one that the name is an alias of.
+    /// The tensor of this name, or the target of this alias.
     pub(crate) fn resolve(&self, name: &str) -> Result<IndexedTensor<'_>> {
         self.find(self.aliases.target(name)).ok_or_else(|| self.not_found(name))
     }
@@ -100,19 +101,19 @@ impl Index {
         ErrorKind::TensorNotFound { hint: hint.into() }.at(&self.root).in_tensor(name)
     }
 
-    /// Opens a shard again, and makes sure that it is the file whose header was read.
+    /// Opens a shard again and checks that it is the file whose header was read.
     pub(crate) fn open_shard(&self, shard: ShardId) -> tensorfile::Result<SourceFile> {
         let file = SourceFile::open(self.shard_path(shard))?;
         file.check_same(self[shard].identity())?;
         Ok(file)
     }
 
-    /// Where the file of a shard is.
+    /// The path of a shard's file.
     pub(crate) fn shard_path(&self, shard: ShardId) -> PathBuf {
         self.root.join(self[shard].path())
     }
 
-    /// Adds to a failed read of a shard the tensor that it concerns.
+    /// Adds the affected tensor to the error of a failed read.
     pub(crate) fn with_tensor(
         &self,
         error: Error,
@@ -126,8 +127,8 @@ impl Index {
         }
     }
 
-    /// The first tensor that a failed read of a shard concerns: that has lost bytes if the file is
-    /// shorter now, or else the first one in the range.
+    /// The first tensor affected by a failed read: if the file is shorter now, the first that lost
+    /// bytes; else the first in the range.
     fn first_lost(
         &self,
         kind: &FileErrorKind,
@@ -139,7 +140,7 @@ impl Index {
             FileErrorKind::Changed { what: FileFact::ByteLen, after, .. } => {
                 u64::try_from(*after).unwrap_or(0)..u64::MAX
             }
-            // If the file has grown again, nobody knows what was missing.
+            // If the file has grown again, what was missing is unknown.
             FileErrorKind::ReadPastEnd { range, byte_len } if *byte_len < end => {
                 start.max(range.start).max(*byte_len)..end
             }

@@ -1,4 +1,5 @@
-//! One pass over the JSON of an index: its entries as they stand, and what is of use in `metadata`.
+//! One pass over the JSON of an index: its entries in file order, and the useful part of
+//! `metadata`.
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 mod plain;
@@ -19,21 +20,21 @@ use tensorfile::{MetadataBuilder, shortened};
 use crate::json::{self, JsonError};
 use crate::{Error, ErrorKind, Result, shard_path};
 
-/// The longest text of which every name has a place that is a `u32`. Names in escaped form are at
-/// least as long as what they mean, so those kept behind the text at most double it.
+/// The longest text in which every name has a position that fits a `u32`. A name with escapes is at
+/// least as long as its unescaped form, so the unescaped names appended to the text at most double
+/// it.
 const MAX_BYTE_LEN: usize = u32::MAX as usize / 2;
 
-/// What the text of an index says, in the order in which it says it.
+/// The content of an index, in file order.
 #[derive(Debug)]
 pub(crate) struct IndexText {
     /// The pairs of the weight map. Names may repeat.
     pub(crate) entries: Vec<Entry>,
-    /// Whether every name is known to be greater than the one before.
+    /// Whether every name is known to be greater than the previous one.
     pub(crate) is_ascending: bool,
-    /// The names that the text holds in escaped form, as they read; their ranges count from the
-    /// end of the text.
+    /// The unescaped form of names with escapes; their ranges continue past the end of the text.
     pub(crate) unescaped: String,
-    /// Shard paths, each once, by first mention.
+    /// Shard paths, each once, in order of first mention.
     pub(crate) shards: Vec<Box<str>>,
     pub(crate) metadata: Metadata,
     pub(crate) is_bare: bool,
@@ -41,7 +42,7 @@ pub(crate) struct IndexText {
 
 /// A tensor of the weight map.
 ///
-/// Indexes name hundreds of thousands of them, so it is kept small.
+/// Kept small: indexes have hundreds of thousands of them.
 #[derive(Debug)]
 pub(crate) struct Entry {
     name_start: u32,
@@ -51,37 +52,37 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// Where the name stands in the text, or behind it.
+    /// The range of the name in the text, or past its end.
     pub(crate) fn name(&self) -> Range<usize> {
         self.name_start as usize..self.name_end as usize
     }
 }
 
-/// What is kept of `metadata`.
+/// The entries of `metadata` that are kept.
 #[derive(Debug, Default)]
 pub(crate) struct Metadata {
-    /// The text of a number or a string.
+    /// The text of the number or string.
     pub(crate) total_size: Option<Box<str>>,
-    /// By key; of equal keys the last one whose value is a string.
+    /// By key; of equal keys, the last one with a string value wins.
     pub(crate) strings: tensorfile::Metadata,
-    /// What there was no memory for.
+    /// The allocation that failed, if one did.
     lack: Option<NoMemory>,
 }
 
 /// Parses the text of an index; refuses shard paths of the wrong type or form.
 ///
-/// Numbers that JSON lacks, such as `NaN`, may stand wherever the value is of no use.
+/// Numbers that JSON lacks, such as `NaN`, are accepted in values that are not used.
 pub(crate) fn parse(text: &str) -> Result<IndexText> {
     let is_syntax = |kind: &ErrorKind| matches!(kind, ErrorKind::Json(JsonError::Syntax { .. }));
     let error = match parse_json(text) {
         Err(error) if is_syntax(error.kind()) => error,
         done => return done,
     };
-    // For a second text of the same length.
+    // Memory for a second text of the same length.
     reserve::check::<u8>(text.len()).map_err(no_memory)?;
     let Some(blanked) = json::blank_non_finite(text) else { return Err(error) };
     match parse_json(&blanked) {
-        // It may be the number that stands where a path should.
+        // The value of the wrong type may be the blanked number itself.
         Err(other) if matches!(other.kind(), ErrorKind::ShardPathType { .. }) => Err(error),
         done => done,
     }
@@ -97,7 +98,7 @@ fn parse_json(text: &str) -> Result<IndexText> {
         Some(document) => document,
         None => read_any(text, json).map_err(|error| json_error(json, &error))?,
     };
-    // Nothing is said of a text of which not all could be kept.
+    // A failed allocation is the error: a partly stored text is not judged.
     let document = complete(document.lack(), document)?;
     let (pairs, is_bare) = match document.weight_map {
         Some(pairs) => (pairs, false),
@@ -123,24 +124,24 @@ fn bare_pairs<'a>(text: &'a str, json: &'a str) -> Result<Pairs<'a>> {
     if pairs.can_be_bare() { Ok(pairs) } else { Err(ErrorKind::NoWeightMap.into()) }
 }
 
-/// What was read, or an error if there was no memory for some of it.
+/// The value read, or an error if an allocation failed meanwhile.
 fn complete<T>(lack: Option<NoMemory>, read: T) -> Result<T> {
     lack.map_or(Ok(read), |none| Err(no_memory(none)))
 }
 
-/// The error for memory that could not be had.
+/// The error for a failed allocation.
 pub(crate) fn no_memory(none: NoMemory) -> Error {
     tensorfile::ErrorKind::from(none).into()
 }
 
-/// Reads an index in any form, of which `json` is the text without its byte-order mark.
+/// Reads an index in any form; `json` is the text without its byte-order mark.
 fn read_any<'a>(text: &'a str, json: &'a str) -> serde_json::Result<Document<'a>> {
-    // The second reading skips `metadata`, which may be anything and must not stand in the way.
+    // The second reading skips `metadata`, which may be anything and must not cause a failure.
     read(json, DocumentSeed { text, skips_metadata: false })
         .or_else(|_| read(json, DocumentSeed { text, skips_metadata: true }))
 }
 
-/// Deserializes the whole of a JSON text.
+/// Deserializes a whole JSON text.
 fn read<'a, S: DeserializeSeed<'a>>(json: &'a str, seed: S) -> serde_json::Result<S::Value> {
     let mut deserializer = serde_json::Deserializer::from_str(json);
     let value = seed.deserialize(&mut deserializer)?;
@@ -148,7 +149,7 @@ fn read<'a, S: DeserializeSeed<'a>>(json: &'a str, seed: S) -> serde_json::Resul
     Ok(value)
 }
 
-/// Turns an error of the parser into ours, and says so where git left its marks.
+/// Converts an error of the parser, with a hint if the line is a git conflict marker.
 fn json_error(json: &str, error: &serde_json::Error) -> JsonError {
     let error = json::syntax_error(json, json, error);
     let (line, column, what) = match &error {
@@ -202,24 +203,25 @@ impl<'de> Visitor<'de> for MetadataVisitor {
     }
 }
 
-/// The keys of an index that are of use.
+/// The used keys of an index.
 #[derive(Default)]
 struct Document<'a> {
     weight_map: Option<Pairs<'a>>,
     metadata: Metadata,
-    /// Whether there was no memory for a key.
+    /// The failed allocation for a key.
     lack: Option<NoMemory>,
 }
 
 impl Document<'_> {
-    /// What there was no memory for.
+    /// The first failed allocation, if any.
     fn lack(&self) -> Option<NoMemory> {
         let of_pairs = self.weight_map.as_ref().and_then(|pairs| pairs.lack);
         self.lack.or(of_pairs).or(self.metadata.lack)
     }
 }
 
-/// Reads the object that is an index. It holds the whole text, in which names have their place.
+/// Reads the top-level object of an index. It holds the whole text, since names are kept as ranges
+/// in it.
 struct DocumentSeed<'a> {
     text: &'a str,
     skips_metadata: bool,
@@ -265,29 +267,29 @@ impl<'a> Visitor<'a> for DocumentSeed<'a> {
     }
 }
 
-/// The pairs of a weight map as they are read.
+/// The pairs of a weight map while they are read.
 struct Pairs<'a> {
     text: &'a str,
     entries: Vec<Entry>,
-    /// Whether every name is known to be greater than the one before.
+    /// Whether every name is known to be greater than the previous one.
     is_ascending: bool,
     unescaped: String,
     shards: Vec<Box<str>>,
-    /// The position of a shard by every spelling that was met.
+    /// The position of a shard by each spelling seen so far.
     positions: HashMap<Cow<'a, str>, u32>,
-    /// The spelling met last; in most indexes the next one is the same.
+    /// The previous spelling; in most indexes the next one is the same.
     last: Option<(Cow<'a, str>, u32)>,
-    /// Of all faults, the one of the first tensor by name.
+    /// The fault of the first faulty tensor by name.
     fault: Option<(Box<str>, Fault)>,
-    /// What there was no memory for; nothing is kept from then on.
+    /// The first failed allocation; pairs after it are dropped.
     lack: Option<NoMemory>,
 }
 
 /// What can be wrong with the value of a pair.
 enum Fault {
-    /// It is no string but this.
+    /// It is not a string but this.
     Type(&'static str),
-    /// It is not allowed, and why.
+    /// It is a path that is not allowed, with the reason.
     Path(Box<str>, &'static str),
 }
 
@@ -306,7 +308,7 @@ impl<'a> Pairs<'a> {
         }
     }
 
-    /// Whether a whole document of these pairs is a weight map and not something else.
+    /// Whether a document of only these pairs is a weight map.
     fn can_be_bare(&self) -> bool {
         match &self.fault {
             None => !self.entries.is_empty(),
@@ -315,7 +317,7 @@ impl<'a> Pairs<'a> {
         }
     }
 
-    /// Adds a pair, unless there has been no memory for one before.
+    /// Adds a pair, unless an allocation has failed before.
     fn push(&mut self, name: Result<Cow<'a, str>, NoMemory>, value: Value<'a>) {
         if self.lack.is_none() {
             self.lack = name.and_then(|name| self.try_push(&name, value)).err();
@@ -349,8 +351,7 @@ impl<'a> Pairs<'a> {
         reserve::push(&mut self.entries, Entry { name_start, name_end, shard })
     }
 
-    /// The position of a shard, which is a new one if this path was not met before, or what is wrong
-    /// with its path.
+    /// The position of a shard, or what is wrong with its path. A new path gets a new position.
     fn position(&mut self, shard: Cow<'a, str>) -> Result<Result<u32, Fault>, NoMemory> {
         if let Some((last, position)) = &self.last {
             if *last == shard {
@@ -373,7 +374,7 @@ impl<'a> Pairs<'a> {
         Ok(Ok(position))
     }
 
-    /// The position of a path that was not met in this spelling; it is added if it is a new one.
+    /// The position of a path in a new spelling; a new path is added.
     fn add(&mut self, path: &str, spelling: &str) -> Result<u32, NoMemory> {
         if let Some(position) = self.positions.get(path) {
             return Ok(*position);
@@ -386,10 +387,10 @@ impl<'a> Pairs<'a> {
         Ok(position)
     }
 
-    /// Remembers a spelling.
+    /// Stores a spelling.
     fn insert(&mut self, spelling: Cow<'a, str>, position: u32) -> Result<(), NoMemory> {
         let asked = self.positions.try_reserve(1);
-        // A map that is full is made twice as large.
+        // A full map doubles its capacity.
         let more = self.positions.len().saturating_mul(2);
         let byte_len = more.saturating_mul(size_of::<(Cow<'a, str>, u32)>());
         asked.map_err(|_| NoMemory(byte_len))?;
@@ -397,7 +398,8 @@ impl<'a> Pairs<'a> {
         Ok(())
     }
 
-    /// The range of a name in the text. One that is not there, as it was escaped, is kept aside.
+    /// The range of a name in the text. A name with escapes is not in the text in this form and is
+    /// appended to `unescaped`.
     fn place(&mut self, name: &str) -> Result<Range<usize>, NoMemory> {
         let offset = name.as_ptr().addr().wrapping_sub(self.text.as_ptr().addr());
         let range = offset..offset.wrapping_add(name.len());
@@ -411,7 +413,7 @@ impl<'a> Pairs<'a> {
     }
 }
 
-/// A place in a text of at most [`MAX_BYTE_LEN`] bytes, or a count of what is in it.
+/// A position in a text of at most [`MAX_BYTE_LEN`] bytes, or a number of items in it.
 #[inline]
 fn saturated(place: usize) -> u32 {
     u32::try_from(place).unwrap_or(u32::MAX)
@@ -420,7 +422,7 @@ fn saturated(place: usize) -> u32 {
 /// Reads a map from tensors to shards.
 struct PairsSeed<'a> {
     text: &'a str,
-    /// Whether the map is the whole document, in which `metadata` may be no tensor.
+    /// Whether the map is the whole document; if so, a `metadata` that is not a string is skipped.
     is_bare: bool,
 }
 
@@ -453,7 +455,8 @@ impl<'a> Visitor<'a> for PairsSeed<'a> {
     }
 }
 
-/// A JSON string, borrowed from the text unless it has escapes, for which there may be no memory.
+/// A JSON string, borrowed from the text unless it has escapes; unescaping may fail for lack of
+/// memory.
 struct Text<'a>(Result<Cow<'a, str>, NoMemory>);
 
 impl<'a> Deserialize<'a> for Text<'a> {
@@ -466,14 +469,14 @@ impl<'a> Deserialize<'a> for Text<'a> {
     }
 }
 
-/// A JSON value of which only strings and numbers matter.
+/// A JSON value; only strings and numbers matter.
 enum Value<'a> {
     Text(Cow<'a, str>),
     /// The text of a number.
     Number(String),
-    /// What it is instead.
+    /// The kind of any other value.
     Other(&'static str),
-    /// A string with escapes for which there is no memory.
+    /// A string with escapes that could not be allocated.
     NoMemory(NoMemory),
 }
 
@@ -544,7 +547,7 @@ mod tests {
 
     const NONE: NoMemory = NoMemory(7);
 
-    /// Pairs for the last of which there was no memory.
+    /// Pairs whose last one could not be allocated.
     fn broken_off(
         name: Result<Cow<'static, str>, NoMemory>,
         value: Value<'static>,

@@ -1,4 +1,4 @@
-//! The one room that reads JSON files: which files are opened, and what is refused before parsing.
+//! Reads JSON files; no other module does. Checks a file before parsing: its kind, size, encoding.
 
 mod deep;
 mod duplicates;
@@ -20,10 +20,10 @@ pub(crate) use fields::{Fields, float, kind};
 pub(crate) use non_finite::blank_non_finite;
 pub(crate) use parse::{from_str, parse, parse_object, start_of, syntax_error};
 
-/// The longest JSON file that is read when nothing else is asked for: 64 MiB.
+/// The default limit for a JSON file: 64 MiB.
 pub(crate) const DEFAULT_MAX_BYTES: u64 = 64 << 20;
 
-/// How many bytes a file may have, and the field of `OpenOptions` that raises this, if one does.
+/// The limit for a file in bytes, and the field of `OpenOptions` that raises it, if any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MaxBytes {
     limit: u64,
@@ -31,20 +31,20 @@ pub(crate) struct MaxBytes {
 }
 
 impl MaxBytes {
-    /// The limit of calls that take no options.
+    /// The limit for calls without options.
     pub(crate) const FIXED: Self = Self { limit: DEFAULT_MAX_BYTES, option: None };
 
-    /// The limit of an index.
+    /// The limit for an index.
     pub(crate) const fn of_index(max: u64) -> Self {
         Self { limit: max, option: Some("OpenOptions::max_index_bytes") }
     }
 
-    /// The limit of the other JSON files of a directory.
+    /// The limit for the other JSON files of a directory.
     pub(crate) const fn of_json(max: u64) -> Self {
         Self { limit: max, option: Some("OpenOptions::max_json_bytes") }
     }
 
-    /// Refuses a file of more bytes.
+    /// Refuses a longer file.
     fn check(self, found: u64) -> Result<(), Limit> {
         let Self { limit, option } = self;
         if found > limit {
@@ -62,7 +62,7 @@ pub(crate) fn read(path: &Path, max: MaxBytes) -> Result<String> {
     into_text(bytes).map_err(|error| error.at(path))
 }
 
-/// The text that these bytes hold, as [`text`] reads it.
+/// [`text`] for owned bytes.
 fn into_text(bytes: Vec<u8>) -> Result<String> {
     refuse_other(&bytes)?;
     let mut text = String::from_utf8(bytes)
@@ -72,7 +72,7 @@ fn into_text(bytes: Vec<u8>) -> Result<String> {
     Ok(text)
 }
 
-/// As [`read`], or None where there is no such file.
+/// [`read`], or `None` if the file does not exist.
 pub(crate) fn read_if_there(path: &Path, max: MaxBytes) -> Result<Option<String>> {
     let is_absence =
         |kind: &ErrorKind| matches!(kind, ErrorKind::File(tensorfile::ErrorKind::NotFound));
@@ -82,9 +82,9 @@ pub(crate) fn read_if_there(path: &Path, max: MaxBytes) -> Result<Option<String>
     }
 }
 
-/// The text that `bytes` hold, without its byte-order mark.
+/// The text of `bytes`, without its byte-order mark.
 ///
-/// Nothing at all, a Git LFS pointer and bytes that are not UTF-8 are errors.
+/// Empty input, a Git LFS pointer and bytes that are not UTF-8 are errors.
 pub(crate) fn text(bytes: &[u8]) -> Result<&str> {
     refuse_other(bytes)?;
     let text = std::str::from_utf8(bytes).map_err(|e| not_utf8(bytes, e.valid_up_to()))?;
@@ -95,13 +95,13 @@ fn without_mark(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
-/// Notes on the file at `path`, each with its name.
+/// Prefixes each note with the name of the file at `path`.
 pub(crate) fn notes_of(path: &Path, notes: Vec<String>) -> Vec<String> {
     let name = PathText(path.file_name().unwrap_or(path.as_os_str()).as_ref());
     notes.into_iter().map(|note| format!("{name}: {note}")).collect()
 }
 
-/// Refuses a file that has no bytes or is a Git LFS pointer, whatever it should hold.
+/// Refuses an empty file and a Git LFS pointer, whatever the file should contain.
 pub(crate) fn check_is_there(path: &Path) -> Result<()> {
     let file = SourceFile::open(path)?;
     let mut first = [0; 512];
@@ -111,7 +111,7 @@ pub(crate) fn check_is_there(path: &Path) -> Result<()> {
     refuse_other(first).map_err(|error| error.at(path))
 }
 
-/// Refuses no bytes at all and the first ones of a Git LFS pointer.
+/// Refuses empty input and the start of a Git LFS pointer.
 fn refuse_other(first: &[u8]) -> Result<()> {
     if first.is_empty() {
         return Err(tensorfile::ErrorKind::Empty.into());
@@ -124,15 +124,14 @@ fn refuse_other(first: &[u8]) -> Result<()> {
     }
 }
 
-/// The bytes of a file that was just opened, as many as it had then, or an error where there is no
-/// memory for them.
+/// The bytes of a file, as many as it had when it was opened; an error if they cannot be allocated.
 fn read_bytes(path: &Path, file: &SourceFile) -> Result<Vec<u8>> {
     let no_memory =
         |byte_len| Error::from(tensorfile::ErrorKind::OutOfMemory { byte_len }).at(path);
     let len = usize::try_from(file.opened_len()).map_err(|_| no_memory(usize::MAX))?;
     let mut bytes = Vec::new();
     bytes.try_reserve_exact(len).map_err(|_| no_memory(len))?;
-    // This way nobody writes zeros first, which takes as long as the reading.
+    // `read_to_end` does not zero the buffer first, which would take as long as the read.
     let read = file.file().take(file.opened_len()).read_to_end(&mut bytes);
     if !matches!(read, Ok(read) if read == len) {
         bytes.resize(len, 0);
@@ -141,7 +140,7 @@ fn read_bytes(path: &Path, file: &SourceFile) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The error for bytes that are text only up to `valid_up_to`.
+/// The error for bytes that are UTF-8 only up to `valid_up_to`.
 fn not_utf8(bytes: &[u8], valid_up_to: usize) -> JsonError {
     let valid = bytes.get(..valid_up_to).unwrap_or_default();
     let (line, column) = parse::position(&String::from_utf8_lossy(valid), valid_up_to);

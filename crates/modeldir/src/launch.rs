@@ -1,8 +1,8 @@
-//! Which rank of a distributed job this process is, as its launcher says in the environment.
+//! The rank of this process in a distributed job, from the environment set by its launcher.
 //!
-//! [`rank_from_env`] asks the launchers in the order of [`Launcher::ALL`]; the first whose two
-//! variables are set decides. A job that was not started by any of them is no rank at all: there
-//! is no default of rank 0, with which every process would load the same part.
+//! [`rank_from_env`] checks the launchers in the order of [`Launcher::ALL`]; the first whose rank
+//! and size are both set wins. A process without a launcher has no rank: a default of 0 would make
+//! every process load the same part.
 //!
 //! | launcher | rank | size | rank on the host | ranks on the host |
 //! | --- | --- | --- | --- | --- |
@@ -12,11 +12,11 @@
 //! | MVAPICH2 | `MV2_COMM_WORLD_RANK` | `MV2_COMM_WORLD_SIZE` | `MV2_COMM_WORLD_LOCAL_RANK` | `MV2_COMM_WORLD_LOCAL_SIZE` |
 //! | Slurm | `SLURM_PROCID` | `SLURM_STEP_NUM_TASKS` | `SLURM_LOCALID` | from `SLURM_STEP_TASKS_PER_NODE` |
 //!
-//! Slurm sets `SLURM_PROCID` and `SLURM_NTASKS` in the body of an `sbatch` script too, which is one
-//! process and not `SLURM_NTASKS` of them. Only `srun` sets `SLURM_STEP_NUM_TASKS`, and without it
-//! Slurm's variables do not count.
+//! Slurm sets `SLURM_PROCID` and `SLURM_NTASKS` also in the body of an `sbatch` script, which is a
+//! single process. Only `srun` sets `SLURM_STEP_NUM_TASKS`; without it, Slurm's variables are
+//! ignored.
 //!
-//! What other programs hand to their workers as arguments (Ray, vLLM) comes in by [`Rank::new`].
+//! [`Rank::new`] takes ranks passed as arguments to workers, as by Ray and vLLM.
 
 mod error;
 mod launcher;
@@ -29,9 +29,9 @@ pub use error::LaunchError;
 pub use launcher::Launcher;
 use launcher::{Number, Numbers};
 
-/// Returns the rank of this process, or `None` if no launcher says one.
+/// Returns the rank of this process, or `None` if no launcher has set one.
 ///
-/// Reads environment variables only. An argument that the user gave should come before it.
+/// Reads environment variables only. Arguments given by the user should take precedence.
 ///
 /// ```
 /// use modeldir::launch;
@@ -50,14 +50,14 @@ pub fn rank_from_env() -> Result<Option<Rank>, LaunchError> {
     rank_from(|name| env::var_os(name))
 }
 
-/// As [`rank_from_env`], with the environment given as a function from name to value.
+/// [`rank_from_env`] with the environment as a function from name to value.
 ///
 /// ```
 /// use modeldir::launch::{self, Launcher};
 ///
 /// let job = [("OMPI_COMM_WORLD_RANK", "1"), ("OMPI_COMM_WORLD_SIZE", "4")];
 /// let look_up = |name: &str| job.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into());
-/// let rank = launch::rank_from(look_up)?.expect("Open MPI says which rank this is");
+/// let rank = launch::rank_from(look_up)?.expect("Open MPI sets the rank");
 /// assert_eq!((rank.rank(), rank.size(), rank.launcher()), (1, 4, Some(Launcher::OpenMpi)));
 ///
 /// let error = launch::rank_from(|name| (name == "RANK").then(|| "1".into())).unwrap_err();
@@ -67,9 +67,9 @@ pub fn rank_from_env() -> Result<Option<Rank>, LaunchError> {
 ///
 /// # Errors
 ///
-/// If, before a launcher that has set both its variables, there is one that has set a single one
-/// ([`LaunchError::HalfSet`]); if a variable of the launcher that decides is not a number
-/// ([`LaunchError::NotANumber`]); if the numbers do not go together ([`LaunchError::Impossible`]).
+/// [`LaunchError::HalfSet`] if a launcher before the first complete one has set only one of rank
+/// and size; [`LaunchError::NotANumber`] if a variable of the first complete one is not a number;
+/// [`LaunchError::Impossible`] if its numbers contradict each other.
 pub fn rank_from(look_up: impl Fn(&str) -> Option<OsString>) -> Result<Option<Rank>, LaunchError> {
     for launcher in Launcher::ALL {
         if let Some(numbers) = launcher.numbers(&look_up)? {
@@ -79,10 +79,10 @@ pub fn rank_from(look_up: impl Fn(&str) -> Option<OsString>) -> Result<Option<Ra
     Ok(None)
 }
 
-/// One process of a distributed job: its rank, and how many there are.
+/// The rank of one process of a distributed job, and the number of ranks.
 ///
-/// The rank is less than the size. So is the rank on the host less than the number of ranks there,
-/// where the launcher tells them.
+/// The rank is less than the size. The rank on the host is less than the number of ranks there, if
+/// the launcher states it, else than the size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rank {
     rank: usize,
@@ -93,7 +93,7 @@ pub struct Rank {
 }
 
 impl Rank {
-    /// Rank `rank` of `size`, where no launcher says it.
+    /// Rank `rank` of `size`, without a launcher.
     ///
     /// ```
     /// use modeldir::launch::Rank;
@@ -124,25 +124,25 @@ impl Rank {
         self.size
     }
 
-    /// The rank among those on the same host, from 0, if the launcher says it.
+    /// The rank among those on the same host, from 0, if the launcher states it.
     #[must_use]
     pub const fn local_rank(self) -> Option<usize> {
         self.local_rank
     }
 
-    /// The number of ranks on the same host, if the launcher says it.
+    /// The number of ranks on the same host, if the launcher states it.
     #[must_use]
     pub const fn local_size(self) -> Option<usize> {
         self.local_size
     }
 
-    /// The launcher that said so; `None` for [`Rank::new`].
+    /// The launcher that set the rank; `None` for [`Rank::new`].
     #[must_use]
     pub const fn launcher(self) -> Option<Launcher> {
         self.launcher
     }
 
-    /// Trusts numbers from outside once they go together.
+    /// Builds a rank from numbers of a launcher, checked against each other.
     fn checked(launcher: Option<Launcher>, numbers: Numbers) -> Result<Self, LaunchError> {
         let Numbers { rank, size, local_rank, local_size } = numbers;
         check_less(rank, size)?;
@@ -157,14 +157,14 @@ impl Rank {
     }
 }
 
-/// As `1 of 4`.
+/// Writes `1 of 4`.
 impl fmt::Display for Rank {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} of {}", self.rank, self.size)
     }
 }
 
-/// Refuses a rank that is not less than its size, so that no size is 0 either.
+/// Refuses a rank that is not less than the size; so a size of 0 is refused too.
 fn check_less(rank: Number, size: Number) -> Result<(), LaunchError> {
     if rank.value < size.value {
         return Ok(());

@@ -1,4 +1,5 @@
-//! Building an index: headers read, joined with the weight map, and all that is wrong in one error.
+//! Builds an index: reads the headers, joins them with the weight map, and reports all faults in
+//! one error.
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 use std::path::{Path, PathBuf};
@@ -20,25 +21,25 @@ use crate::resolve::Causes;
 use crate::weight_map::WeightMap;
 use crate::{Error, ErrorKind, Fault, Result};
 
-/// Faults of tensors that an error lists; more are only counted, for there may be millions.
+/// Most tensor faults listed by an error; the others are only counted, as there may be millions.
 const MAX_TENSOR_FAULTS: usize = 1000;
 
-/// What building an index found and did not refuse.
+/// What building an index found odd but accepted.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     pub(crate) unindexed: Vec<StrayTensor>,
     pub(crate) stale: Vec<StrayTensor>,
     pub(crate) skipped: Vec<Fault>,
-    /// Entries of metadata for aliases beyond those that are kept.
+    /// The number of metadata entries for aliases beyond the limit.
     pub(crate) aliases_left_out: usize,
 }
 
 impl Index {
     /// Reads the headers of these shards, relative to `root`, and joins them with the weight map.
-    /// `tied` is `tie_word_embeddings` of the configuration, if that has it.
+    /// `tied` is `tie_word_embeddings` of the configuration, if present.
     ///
-    /// Every fault is in the one error: shards that are missing or cannot be used, tensors that
-    /// are not where the map has them, tensors that two shards hold.
+    /// One error lists all faults: shards that are missing or unusable, tensors that are not in the
+    /// mapped shard, tensors in two shards.
     pub(crate) fn build(
         root: &Path,
         shard_paths: &[PathBuf],
@@ -64,7 +65,7 @@ impl Index {
     }
 }
 
-/// The shards that could be opened, how each fits, and why the others are lost.
+/// The shards that could be opened, how each fits the map, and why the others are lost.
 #[derive(Default)]
 struct Numbered<'m> {
     shards: Vec<Shard>,
@@ -88,7 +89,7 @@ fn numbered<'m>(
                 id = id.next();
             }
             Err(error) => {
-                // Without a map nothing in particular is wanted of a shard.
+                // Without a map, no tensor in particular is expected in a shard.
                 let tensors = join::names(wanted.get(i).map(Vec::as_slice).unwrap_or_default())?;
                 reserve::push(&mut found.lost, shard_fault(&mut causes, path, error, tensors))?;
             }
@@ -103,7 +104,7 @@ impl Tensors for [Shard] {
     }
 }
 
-/// What the map wants of each shard; nothing where there is no map.
+/// The tensors that the map expects in each shard; empty without a map.
 fn wanted(map: Option<&WeightMap>) -> Result<Vec<Vec<Wanted<'_>>>, NoMemory> {
     map.map_or(Ok(Vec::new()), |map| join::wanted(map.iter(), &map.tensors_per_shard()?))
 }
@@ -121,7 +122,7 @@ fn join<'m>(
     }
 }
 
-/// Fails with all that leaves no whole model; returns the faults of shards that are skipped.
+/// Fails with all faults that make the model incomplete; returns the faults of skipped shards.
 fn judge(
     root: &Path,
     shards: &[Shard],
@@ -130,7 +131,7 @@ fn judge(
     options: &OpenOptions,
 ) -> Result<Vec<Fault>> {
     let no_memory = |none| no_memory(root, none);
-    // Of a model without any shard nothing is left to be opened.
+    // If no shard can be opened, skipping leaves no model.
     let skips = options.missing_shards == MissingShards::Skip && !shards.is_empty();
     let (mut skipped, mut faults) = (Vec::new(), Vec::new());
     for fault in lost {
@@ -148,7 +149,8 @@ fn judge(
     Err(ErrorKind::Incomplete { faults, more }.at(root))
 }
 
-/// What the join found that leaves no whole model: the first faults, and how many more.
+/// The faults found by the join that make the model incomplete: the first ones, and the number of
+/// others.
 fn join_faults(shards: &[Shard], joined: &Joined<'_>, unindexed: Unindexed) -> (Vec<Fault>, usize) {
     let shard = |slot: Slot| stored(shards, slot).0.shared_path();
     let name = |slot: Slot| shards.name(slot).into();
@@ -180,8 +182,8 @@ fn strays(shards: &[Shard], slots: &[Slot]) -> Result<Vec<StrayTensor>, NoMemory
     Ok(strays)
 }
 
-/// Asks disk first, then caller, metadata and configuration; returns with the aliases how many
-/// entries of metadata were left out.
+/// Finds the aliases; sources in order of precedence: disk, caller, metadata, configuration. Also
+/// returns the number of metadata entries left out.
 fn find_aliases(
     shards: &[Shard],
     order: &[Slot],
@@ -202,7 +204,7 @@ fn no_memory(root: &Path, none: NoMemory) -> Error {
     Error::from(tensorfile::ErrorKind::from(none)).at(root)
 }
 
-/// The fault of a shard that cannot be used.
+/// The fault for an unusable shard.
 fn shard_fault(
     causes: &mut Causes<'_>,
     shard: &Path,

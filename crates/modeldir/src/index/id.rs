@@ -1,15 +1,16 @@
-//! The numbers by which an index knows its tensors and shards.
+//! The ids of an index for its tensors and shards.
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 use serde::Serialize;
 
-/// A tensor of one index. Only the index makes them, so there always is one of this number; they are
+/// Identifies a tensor of one index. Only the index makes ids, so the tensor always exists; ids are
 /// in the order of names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct TensorId(u32);
 
 impl TensorId {
-    /// That of the tensor at a position in the order of names, which the join counts in 32 bits.
+    /// The id of the tensor at a position in the order of names; the join uses 32 bits for
+    /// positions.
     pub(super) fn at(position: usize) -> Self {
         Self(u32::try_from(position).unwrap_or(u32::MAX))
     }
@@ -20,29 +21,29 @@ impl TensorId {
     }
 }
 
-/// A shard of one index. Only the index makes them, so there always is one of this number; they are
+/// Identifies a shard of one index. Only the index makes ids, so the shard always exists; ids are
 /// in the order of [`ModelDir::shards`](crate::ModelDir::shards).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
 pub(crate) struct ShardId(u32);
 
 impl ShardId {
-    /// That of the shard with this number.
+    /// The id of the shard at this position.
     pub(super) const fn new(number: u32) -> Self {
         Self(number)
     }
 
-    /// Its place in the list of shards.
+    /// The position in the list of shards.
     pub(crate) const fn position(self) -> usize {
         self.0 as usize
     }
 
-    /// The one after it.
+    /// The id after this one.
     pub(super) const fn next(self) -> Self {
         Self(self.0.saturating_add(1))
     }
 
-    /// A number of no index in particular.
+    /// An id of no particular index.
     #[cfg(test)]
     pub(crate) const fn for_test(number: u32) -> Self {
         Self(number)

@@ -1,4 +1,4 @@
-//! One weight file of a model, and the reading of all headers at once.
+//! One weight file of a model, and the parallel reading of all headers.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,12 +20,12 @@ pub struct Shard {
     file: ShardFile,
 }
 
-/// What was read of a weight file.
+/// The facts read from a weight file.
 #[derive(Clone, Debug)]
 pub(super) struct ShardFile {
     path: Arc<Path>,
     identity: Identity,
-    /// By name.
+    /// Sorted by name.
     tensors: Vec<TensorInfo>,
     trailing_bytes: u64,
     metadata: Option<Metadata>,
@@ -48,31 +48,32 @@ impl Shard {
         &self.file.path
     }
 
-    /// Bytes of the file, header included.
+    /// The length of the file in bytes, header included.
     #[must_use]
     pub fn file_len(&self) -> u64 {
         self.file.identity.byte_len()
     }
 
-    /// Tensors in the file, those that the model does not take from it included.
+    /// The number of tensors in the file, including those that the model does not use.
     #[must_use]
     pub fn num_tensors(&self) -> usize {
         self.file.tensors.len()
     }
 
-    /// Bytes after the last tensor, where [`HeaderOptions`](tensorfile::HeaderOptions) allow them.
+    /// The number of bytes after the last tensor, if [`HeaderOptions`](tensorfile::HeaderOptions)
+    /// allow them.
     #[must_use]
     pub fn trailing_bytes(&self) -> u64 {
         self.file.trailing_bytes
     }
 
-    /// The `__metadata__` of the header, if it has any.
+    /// The `__metadata__` of the header, if present.
     #[must_use]
     pub fn metadata(&self) -> Option<&Metadata> {
         self.file.metadata.as_ref()
     }
 
-    /// What the index calls it.
+    /// The id of the shard in its index.
     pub(crate) fn id(&self) -> ShardId {
         self.id
     }
@@ -82,19 +83,19 @@ impl Shard {
         Arc::clone(&self.file.path)
     }
 
-    /// What the header declares, by name.
+    /// The tensors declared by the header, sorted by name.
     pub(crate) fn tensors(&self) -> &[TensorInfo] {
         &self.file.tensors
     }
 
-    /// Which file it was when its header was read.
+    /// The identity of the file when its header was read.
     pub(crate) fn identity(&self) -> &Identity {
         &self.file.identity
     }
 }
 
 impl ShardFile {
-    /// Reads the header of a shard; the file is closed again.
+    /// Reads the header of a shard and closes the file.
     fn open(root: &Path, path: &Path, options: &OpenOptions) -> tensorfile::Result<Self> {
         let file = TensorFile::open_with(root.join(path), &options.header)?;
         let (source, header) = file.into_parts();
@@ -105,11 +106,11 @@ impl ShardFile {
     }
 }
 
-/// A shard and how it fits what is wanted of it, or why it cannot be used.
+/// A shard and its fit with the weight map, or why it cannot be used.
 pub(super) type Opened<'m> = tensorfile::Result<(ShardFile, Fit<'m>)>;
 
-/// Reads the header of every shard and compares it with what is wanted of it, in parallel; each
-/// thread has one file open at a time.
+/// Reads the header of every shard and compares it with the tensors expected there, in parallel.
+/// Each thread has one file open.
 pub(super) fn open_all<'m>(
     root: &Path,
     paths: &[PathBuf],
@@ -122,7 +123,7 @@ pub(super) fn open_all<'m>(
         let fit = wanted.get(i).map_or(Ok(Fit::default()), |of| join::fit(&file.tensors, of));
         Ok((file, fit.map_err(|none| no_memory(root.join(path), none))?))
     };
-    // The list that is collected below.
+    // Memory for the list collected below.
     let asked = reserve::check::<Opened<'_>>(paths.len());
     asked.map_err(|none| no_memory(root.to_owned(), none))?;
     let threads = threads::count(options.threads, paths.len()).min(MAX_OPEN_FILES);

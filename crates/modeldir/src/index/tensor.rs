@@ -1,4 +1,4 @@
-//! One tensor of an index, with the shard that holds it.
+//! One tensor of an index and its shard.
 
 use std::ops::Range;
 
@@ -34,13 +34,13 @@ impl<'a> IndexedTensor<'a> {
         self.info.shape()
     }
 
-    /// Bytes of the whole tensor.
+    /// The length of the tensor in bytes.
     #[must_use]
     pub fn byte_len(self) -> usize {
         self.info.byte_len()
     }
 
-    /// Where the bytes lie in the shard's file.
+    /// The range of the tensor's bytes in the shard's file.
     #[must_use]
     pub fn file_range(self) -> Range<u64> {
         self.info.file_range()
@@ -52,19 +52,19 @@ impl<'a> IndexedTensor<'a> {
         self.shard
     }
 
-    /// What the header says of the tensor.
+    /// The tensor's entry in the header.
     #[must_use]
     pub fn info(self) -> &'a TensorInfo {
         self.info
     }
 
-    /// What the index calls it.
+    /// The id of the tensor in its index.
     pub(crate) fn id(self) -> TensorId {
         self.id
     }
 
-    /// Its place in the order of shards and files. Tensors without bytes can share a start; their
-    /// names decide then.
+    /// The sort key for file order: shard, start, name. The name decides between tensors without
+    /// bytes that share a start.
     pub(crate) fn file_order(self) -> (ShardId, u64, TensorId) {
         (self.shard.id(), self.info.file_range().start, self.id)
     }

@@ -1,8 +1,8 @@
-//! The form in which writers write indexes: the two known keys, and strings without escapes.
+//! A fast parser for the usual form of an index: the two known keys, and strings without escapes.
 //!
-//! It is read several times faster than by a general parser, and nearly every index has it. What
-//! is accepted here the general parser accepts with the same result; everything else is left to
-//! it, what is wrong included.
+//! It is several times faster than the general parser, and nearly every index has this form.
+//! Whatever it accepts, the general parser accepts with the same result. It reports no errors:
+//! everything else, malformed text included, is left to the general parser.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use tensorfile::json_text::plain_len;
 
 use super::{Document, Metadata, Pairs};
 
-/// What an index of the plain form says, or `None` if it has another form.
+/// The content of an index in the usual form, or `None` if it has another form.
 pub(super) fn parse(text: &str) -> Option<Document<'_>> {
     let mut cursor = Cursor { text, rest: text.as_bytes() };
     let (mut weight_map, mut metadata) = (None, None);
@@ -32,8 +32,7 @@ pub(super) fn parse(text: &str) -> Option<Document<'_>> {
     is_whole.then_some(Document { weight_map, metadata, lack: None })
 }
 
-/// A text and what of it is not yet read. Every method gives up with `None` where the form is
-/// another.
+/// A text and its unread rest. Every method returns `None` if the text has another form.
 struct Cursor<'a> {
     text: &'a str,
     rest: &'a [u8],
@@ -64,7 +63,7 @@ impl<'a> Cursor<'a> {
         self.skip(&[byte]).then(|| self.skip_spaces())
     }
 
-    /// Whether another member of an object follows, or its end. Spaces around are skipped.
+    /// Whether another member follows in an object, or its end. Skips white space around it.
     #[inline]
     fn another(&mut self) -> Option<bool> {
         self.skip_spaces();
@@ -78,7 +77,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The place of a string without escapes; JSON forbids control characters.
+    /// The range of a string without escapes; JSON forbids control characters.
     #[inline]
     fn string(&mut self) -> Option<Range<usize>> {
         self.skip(b"\"").then_some(())?;
@@ -88,7 +87,7 @@ impl<'a> Cursor<'a> {
         self.skip(b"\"").then_some(start..end)
     }
 
-    /// The pairs of a weight map whose shards all are what they must be.
+    /// The pairs of a weight map, if all its shard paths are valid.
     fn pairs(&mut self) -> Option<Pairs<'a>> {
         let mut pairs = Pairs::new(self.text);
         self.expect_between_spaces(b'{')?;
@@ -98,8 +97,8 @@ impl<'a> Cursor<'a> {
         self.skip(b"\"").then_some(())?;
         pairs.is_ascending = true;
         let mut last: &[u8] = b"";
-        // What stood between two names, quotes included. Mostly it stands there again: the shard
-        // is the same, and so is the white space.
+        // The bytes between the two previous names, quotes included. Usually they repeat: same
+        // shard, same white space.
         let mut between: Option<(&[u8], u32)> = None;
         loop {
             let (start, name) = (self.position(), self.rest);
@@ -126,7 +125,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// What is kept of `metadata`. It is short, and the general parser reads it.
+    /// The kept part of `metadata`. It is short, so the general parser reads it.
     fn metadata(&mut self) -> Option<Metadata> {
         self.rest.starts_with(b"{").then_some(())?;
         let json = self.text.get(self.position()..)?;
@@ -137,7 +136,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// A number of bytes that both texts start with, if not the greatest.
+/// A length of a common prefix, not necessarily the longest.
 #[inline]
 fn common_len(a: &[u8], b: &[u8]) -> usize {
     let (mut rest_a, mut rest_b) = (a, b);
@@ -161,7 +160,7 @@ mod tests {
     use super::super::read_any;
     use super::{Document, parse};
 
-    /// All that a document says; names as they stand in the text.
+    /// All that a document says; names as they are in the text.
     fn said(text: &str, document: &Document<'_>) -> String {
         let pairs = document.weight_map.as_ref().unwrap();
         assert!(pairs.unescaped.is_empty() && pairs.fault.is_none());
@@ -170,7 +169,7 @@ mod tests {
         format!("{entries:?} {:?} {:?}", pairs.shards, document.metadata)
     }
 
-    /// Whether the text has the plain form, in which case both readers must agree.
+    /// Whether the text has the usual form, in which case both parsers must agree.
     fn is_plain_and_agreed(text: &str) -> bool {
         let Some(plain) = parse(text) else { return false };
         assert_eq!(said(text, &plain), said(text, &read_any(text, text).unwrap()), "{text}");

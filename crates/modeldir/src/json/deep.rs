@@ -1,17 +1,17 @@
-//! Stack for the parser, which takes some of it for each value within a value.
+//! Enough stack for the recursive parser, whatever the caller's stack.
 
 use crate::{ErrorKind, Result};
 
-/// Values within values for which any stack is thought to suffice: in a debug build each takes
-/// 2 KiB, and no known file has a dozen.
+/// The nesting depth for which any stack is assumed to suffice: a level takes 2 KiB in a debug
+/// build, and no known file has a dozen.
 const SHALLOW: usize = 24;
 
-/// Stack for the 128 values within values at which the parser stops: eight times what they take in a
-/// debug build.
+/// The stack for 128 levels of nesting, the parser's limit: eight times what they take in a debug
+/// build.
 const STACK_BYTES: usize = 2 << 20;
 
-/// Parses a JSON text by a function that recurses to the parser's limit: on the stack there is, or on
-/// one of its own if the text nests deep, for the caller's may be small.
+/// Runs a parser that recurses up to its limit: on the caller's stack, or on a thread of its own if
+/// the text nests deep, as the caller's stack may be small.
 ///
 /// # Errors
 ///
@@ -23,7 +23,7 @@ pub(super) fn on_enough_stack<R: Send>(text: &str, parse: impl FnOnce() -> R + S
     Ok(parse())
 }
 
-/// Parses on a stack of this many bytes.
+/// Runs a parser on a thread with a stack of this many bytes.
 fn on_stack_of<R: Send>(stack_bytes: usize, parse: impl FnOnce() -> R + Send) -> Result<R> {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name("modeldir".into()).stack_size(stack_bytes);
@@ -37,8 +37,8 @@ fn on_stack_of<R: Send>(stack_bytes: usize, parse: impl FnOnce() -> R + Send) ->
     })
 }
 
-/// Whether a JSON text has more values within each other than this; of a text that is not JSON, the
-/// part is counted that is.
+/// Whether a JSON text nests deeper than `max` levels. For malformed text the answer is
+/// approximate.
 fn nests_deeper(text: &str, max: usize) -> bool {
     let (mut depth, mut in_string, mut is_escaped) = (0_usize, false, false);
     text.bytes().any(|byte| {
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_cannot_start_is_an_error() {
-        // No address space has room for that.
+        // No address space is that large.
         let error = on_stack_of(usize::MAX / 2, || ()).unwrap_err();
         assert!(error.to_string().starts_with("cannot start 1 threads: "), "{error}");
         assert!(matches!(error.kind(), ErrorKind::Threads { threads: 1, .. }), "{error:?}");

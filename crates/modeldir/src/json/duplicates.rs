@@ -1,4 +1,4 @@
-//! Keys that a JSON object has twice: the last one counts, and a note tells of it.
+//! Duplicate keys of a JSON object: the last one wins, with a note.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -6,19 +6,19 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use tensorfile::Quoted;
 
-/// Notes on one file; more than these are not kept.
+/// Most notes kept for one file.
 const MAX_NOTES: usize = 64;
 
-/// A note for each key that an object of this JSON text has twice.
+/// A note for each duplicate key in an object of this JSON text.
 pub(super) fn duplicate_keys(text: &str) -> Vec<String> {
     let mut notes = Vec::new();
     let mut json = serde_json::Deserializer::from_str(text);
-    // The text has been parsed a moment ago, so that this pass meets no error.
+    // The text has just been parsed, so this pass cannot fail.
     Keys(&mut notes).deserialize(&mut json).ok();
     notes
 }
 
-/// Walks a JSON value and notes the keys that an object has twice.
+/// Walks a JSON value and notes duplicate keys.
 struct Keys<'n>(&'n mut Vec<String>);
 
 impl<'de> DeserializeSeed<'de> for Keys<'_> {

@@ -1,12 +1,12 @@
-//! What can be wrong with a JSON file.
+//! The kinds of error of a JSON file.
 
 use tensorfile::{Lookalike, Quoted};
 
-/// What is wrong with a JSON file.
+/// What was wrong with a JSON file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum JsonError {
-    /// The text is not the JSON that it should be.
+    /// The text is not JSON, or not of the expected form.
     #[error("line {line} column {column}: {message}")]
     Syntax {
         /// The line, from 1.
@@ -16,16 +16,16 @@ pub enum JsonError {
         /// What is wrong there.
         message: Box<str>,
     },
-    /// The file holds something other than JSON: a web page, an error text.
+    /// The file holds something other than JSON, such as a web page or an error text.
     #[error("line {line} column {column}: not JSON: it looks like {looks_like}: {}", Quoted(start))]
     NotJson {
         /// The line, from 1.
         line: usize,
         /// The column, from 1.
         column: usize,
-        /// What it looks like.
+        /// What the file looks like.
         looks_like: Lookalike,
-        /// How it starts.
+        /// The start of the file.
         start: Box<str>,
     },
     /// The file is not UTF-8 text.
@@ -36,22 +36,22 @@ pub enum JsonError {
         /// The column, from 1.
         column: usize,
     },
-    /// A field that the call needs has the wrong type.
+    /// A required field has the wrong type.
     #[error("{field}: expected {expected}, found {found}")]
     FieldType {
         /// The name of the field.
         field: &'static str,
-        /// The type that is expected.
+        /// The expected type.
         expected: &'static str,
-        /// What was found.
+        /// The type that was found.
         found: Box<str>,
     },
-    /// The values would take more memory than a file of its kind can need.
+    /// The values would take more memory than any valid file of this kind.
     #[error("its values need some {needed} bytes of memory, the limit is {max}")]
     TooDense {
-        /// Bytes that the values need.
+        /// The estimated memory for the values, in bytes.
         needed: u64,
-        /// Bytes that they may take.
+        /// The limit in bytes.
         max: u64,
     },
 }

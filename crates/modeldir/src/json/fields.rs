@@ -1,20 +1,20 @@
-//! Typed look-up of fields in JSON objects: a field of the wrong type is absent, with a note.
+//! Typed look-up of fields in JSON objects; a field of the wrong type is absent, with a note.
 
 use serde_json::{Map, Value};
 
-/// Objects in which fields are looked up, in order, with what was odd about the fields found.
+/// Objects in which fields are looked up in order, and notes on fields of the wrong type.
 pub(crate) struct Fields<'a> {
     scopes: Vec<(String, &'a Map<String, Value>)>,
     notes: Vec<String>,
 }
 
 impl<'a> Fields<'a> {
-    /// Looks fields up in `object`; `notes` are those that there are already.
+    /// Looks fields up in `object`; `notes` are notes made before.
     pub(crate) fn new(object: &'a Map<String, Value>, notes: Vec<String>) -> Self {
         Self { scopes: vec![(String::new(), object)], notes }
     }
 
-    /// Looks fields up in the objects at these dotted paths too, after those before them.
+    /// Also looks fields up in the objects at these dotted paths, after the objects before.
     pub(crate) fn with_nested(mut self, paths: &[&str]) -> Self {
         let Some(&(_, root)) = self.scopes.first() else { return self };
         for path in paths {
@@ -27,12 +27,12 @@ impl<'a> Fields<'a> {
         self
     }
 
-    /// The notes: one for each field that was looked up and had the wrong type.
+    /// The notes: one for each field of the wrong type that was looked up.
     pub(crate) fn into_notes(self) -> Vec<String> {
         self.notes
     }
 
-    /// The first field of these names that is a whole number, not negative.
+    /// The first field of these names that is a whole number and not negative.
     pub(crate) fn usize(&mut self, names: &[&str]) -> Option<usize> {
         self.find(names, "a whole number", |v| usize::try_from(whole(v)?).ok())
     }
@@ -76,19 +76,19 @@ impl<'a> Fields<'a> {
         let id = |v: &Value| u32::try_from(whole(v)?).ok();
         let read = |v: &Value| match v {
             Value::Array(list) => list.iter().map(id).collect(),
-            // Old configurations say so that there is none.
+            // Old configurations write -1 for no token.
             one if one.as_i64() == Some(-1) => Some(Vec::new()),
             one => id(one).map(|id| vec![id]),
         };
         self.find(names, "a token id or a list of them", read).unwrap_or_default()
     }
 
-    /// The first field of these names that is there and is not `null`, whatever its type.
+    /// The first field of these names that is present and not `null`, of any type.
     pub(crate) fn value(&self, names: &[&str]) -> Option<&'a Value> {
         self.present(names).into_iter().next().map(|(_, _, value)| value)
     }
 
-    /// The first field of these names of which `read` makes something; the ones before are noted.
+    /// The first field of these names that `read` accepts; refused ones before it are noted.
     pub(crate) fn find<T>(
         &mut self,
         names: &[&str],
@@ -107,7 +107,7 @@ impl<'a> Fields<'a> {
         None
     }
 
-    /// The fields of these names that are not `null`: object by object, then name by name.
+    /// The fields of these names that are present and not `null`: by object, then by name.
     fn present<'n>(&self, names: &[&'n str]) -> Vec<(String, &'n str, &'a Value)> {
         let mut found = Vec::new();
         for (prefix, object) in &self.scopes {
@@ -121,7 +121,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// What is at a dotted path.
+/// The value at a dotted path.
 fn at<'a>(object: &'a Map<String, Value>, path: &str) -> Option<&'a Value> {
     match path.split_once('.') {
         Some((outer, inner)) => at(object.get(outer)?.as_object()?, inner),
@@ -134,7 +134,7 @@ fn wrong(prefix: &str, name: &str, expected: &str, found: &Value) -> String {
     format!("{prefix}{name}: expected {expected}, found {}", kind(found))
 }
 
-/// The whole number that a value is, also when it is written `4096.0`.
+/// The value as a whole number, also if written `4096.0`.
 fn whole(value: &Value) -> Option<i64> {
     if let Some(number) = value.as_i64() {
         return Some(number);
@@ -143,7 +143,7 @@ fn whole(value: &Value) -> Option<i64> {
     format!("{number:.0}").parse().ok()
 }
 
-/// The number that a value is; transformers writes those that JSON lacks as `{"__float__": "NaN"}`.
+/// The value as a number; transformers writes non-finite ones as `{"__float__": "NaN"}`.
 pub(crate) fn float(value: &Value) -> Option<f64> {
     let Value::Object(object) = value else { return value.as_f64() };
     match object.get("__float__").filter(|_| object.len() == 1)?.as_str()? {
@@ -154,7 +154,7 @@ pub(crate) fn float(value: &Value) -> Option<f64> {
     }
 }
 
-/// What a value is, as notes and errors call it.
+/// The kind of a value, for notes and errors.
 pub(crate) fn kind(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),

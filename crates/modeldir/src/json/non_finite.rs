@@ -1,22 +1,22 @@
-//! The non-finite numbers that Python writes as bare words, and where they stand in a text.
+//! The non-finite numbers that Python writes as bare words: finding and replacing them.
 
 use std::ops::Range;
 
-/// The literals that Python's `json` writes and JSON does not have; the longest comes first.
+/// Literals that Python's `json` writes and JSON lacks, longest first.
 const LITERALS: [&str; 3] = ["-Infinity", "Infinity", "NaN"];
 
-/// The text with each non-finite literal as an object, as transformers 5 writes them.
+/// The text with an object for each non-finite literal, in the form of transformers 5; `None` if it
+/// has none.
 pub(super) fn rewrite(text: &str) -> Option<String> {
     replace(text, replacement)
 }
 
-/// The text with an empty list in place of each non-finite literal, so that all else keeps its
-/// place.
+/// The text with an empty list for each non-finite literal, padded so that offsets stay the same.
 pub(crate) fn blank_non_finite(text: &str) -> Option<String> {
     replace(text, |name| format!("{:width$}", "[]", width = name.len()))
 }
 
-/// The text with something else in place of each non-finite literal; None if it has none.
+/// The text with each non-finite literal replaced; `None` if it has none.
 fn replace(text: &str, with: impl Fn(&str) -> String) -> Option<String> {
     let mut literals = Literals { text, at: 0 }.peekable();
     literals.peek()?;
@@ -31,12 +31,12 @@ fn replace(text: &str, with: impl Fn(&str) -> String) -> Option<String> {
     Some(replaced)
 }
 
-/// What stands for a non-finite literal.
+/// The object for a non-finite literal.
 fn replacement(name: &str) -> String {
     format!(r#"{{"__float__":"{name}"}}"#)
 }
 
-/// Iterates over the non-finite literals of a JSON text that stand outside its strings.
+/// Iterates over the non-finite literals outside the strings of a JSON text.
 struct Literals<'a> {
     text: &'a str,
     at: usize,
@@ -65,7 +65,7 @@ impl Iterator for Literals<'_> {
     }
 }
 
-/// Where the string ends that opens at `start`.
+/// The end of the string that starts at `start`.
 fn string_end(bytes: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     while let Some(byte) = bytes.get(at) {
@@ -78,7 +78,7 @@ fn string_end(bytes: &[u8], start: usize) -> usize {
     bytes.len()
 }
 
-/// The literal at `start`, if it is not part of a longer word.
+/// The literal at `start`, unless it is part of a longer word.
 fn literal_at(bytes: &[u8], start: usize) -> Option<&'static str> {
     let in_word =
         |byte: &u8| byte.is_ascii_alphanumeric() || b"_+-.$".contains(byte) || *byte > 127;
@@ -89,7 +89,7 @@ fn literal_at(bytes: &[u8], start: usize) -> Option<&'static str> {
     (!joined).then_some(name)
 }
 
-/// The byte of `text` that a byte of its rewritten form stands for.
+/// The offset in `text` that corresponds to an offset in its rewritten form.
 pub(super) fn original_offset(text: &str, rewritten_offset: usize) -> usize {
     let mut grown = 0;
     for (range, name) in (Literals { text, at: 0 }) {

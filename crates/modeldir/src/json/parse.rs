@@ -1,4 +1,4 @@
-//! Tolerant parsing: strict JSON first, then with the non-finite numbers that Python writes.
+//! Tolerant parsing: strict JSON first, then JSON with the non-finite numbers of Python.
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -10,13 +10,14 @@ use super::error::JsonError;
 use super::non_finite::{original_offset, rewrite};
 use crate::Result;
 
-/// Bytes of memory that the value of one text may take, by a generous estimate: 1 GiB.
+/// The most memory for the value of one text, by a generous estimate: 1 GiB.
 ///
-/// The tokenizers of large vocabularies need a quarter of it; a text of `{"":0},{"":0}` and so on
-/// needs a hundred times its own length.
+/// The tokenizers of large vocabularies need a quarter of it. A text of repeated `{"":0},` needs a
+/// hundred times its own length.
 const MAX_VALUE_BYTES: u64 = 1 << 30;
 
-/// The object or list of a JSON text; `NaN` and infinities become `{"__float__": "NaN"}` and so on.
+/// The object or list of a JSON text; non-finite numbers become objects such as `{"__float__":
+/// "NaN"}`.
 pub(crate) fn parse(text: &str) -> Result<Value> {
     let (value, _) = parse_accepted(text)?;
     if value.is_object() || value.is_array() {
@@ -25,7 +26,7 @@ pub(crate) fn parse(text: &str) -> Result<Value> {
     Err(wrong_kind(text, "an object or a list", &value).into())
 }
 
-/// As [`parse`], for a text that must hold an object, with a note for each duplicate key in it.
+/// [`parse`] for a text that must be an object, with a note for each duplicate key.
 pub(crate) fn parse_object(text: &str) -> Result<(Map<String, Value>, Vec<String>)> {
     let (value, rewritten) = parse_accepted(text)?;
     let Value::Object(object) = value else {
@@ -36,14 +37,14 @@ pub(crate) fn parse_object(text: &str) -> Result<(Map<String, Value>, Vec<String
     Ok((object, notes))
 }
 
-/// The error for a text that holds a JSON value of another kind.
+/// The error for a JSON value of another kind than expected.
 fn wrong_kind(text: &str, expected: &str, found: &Value) -> JsonError {
     let (line, column) = position(text, text.len() - text.trim_start().len());
     let message = format!("expected {expected}, found {}", super::kind(found)).into();
     JsonError::Syntax { line, column, message }
 }
 
-/// The value, and the text that was parsed in the end if it is not `text` itself.
+/// The value, and the rewritten text if that was parsed in place of `text`.
 fn parse_accepted(text: &str) -> Result<(Value, Option<String>)> {
     check_size(text)?;
     let strict = match from_str(text)? {
@@ -60,12 +61,12 @@ fn parse_accepted(text: &str) -> Result<(Value, Option<String>)> {
     }
 }
 
-/// The value of a JSON text, or what is wrong with it, whatever stack there is.
+/// The value of a JSON text, or the parser's error, on a sufficient stack.
 pub(crate) fn from_str<T: DeserializeOwned + Send>(text: &str) -> Result<serde_json::Result<T>> {
     on_enough_stack(text, || serde_json::from_str(text))
 }
 
-/// Refuses a text whose value would take more memory than there may be asked for.
+/// Refuses a text whose value would exceed [`MAX_VALUE_BYTES`].
 fn check_size(text: &str) -> Result<(), JsonError> {
     let cost = |byte| match byte {
         b'{' => 768,
@@ -79,7 +80,7 @@ fn check_size(text: &str) -> Result<(), JsonError> {
     Ok(())
 }
 
-/// The error of a parse of `parsed`, told in terms of the original text.
+/// The error of parsing `parsed`, with positions in the original text.
 pub(crate) fn syntax_error(text: &str, parsed: &str, error: &serde_json::Error) -> JsonError {
     let offset = original_offset(text, offset_of(parsed, error.line(), error.column()));
     let (line, column) = position(text, offset);
@@ -92,14 +93,14 @@ pub(crate) fn syntax_error(text: &str, parsed: &str, error: &serde_json::Error) 
         }
         _ => {
             let message = error.to_string();
-            // serde_json ends its messages with the position in the text that it was given.
+            // serde_json ends its messages with the position in `parsed`.
             let message = message.rsplit_once(" at line ").map_or(&*message, |(what, _)| what);
             JsonError::Syntax { line, column, message: shortened(message) }
         }
     }
 }
 
-/// What an error shows of a file that is of another kind.
+/// The start of a file of another kind, for an error.
 pub(crate) fn start_of(text: &str) -> Box<str> {
     let start: String = text.trim_start().chars().take(60).collect();
     start.trim_end().into()
@@ -111,7 +112,7 @@ fn offset_of(text: &str, line: usize, column: usize) -> usize {
     (before + column.saturating_sub(1)).min(text.len())
 }
 
-/// Line and column of a byte; both count from 1, and columns are characters.
+/// Line and column of a byte; both start at 1, and columns are characters.
 pub(super) fn position(text: &str, offset: usize) -> (usize, usize) {
     let mut end = offset.min(text.len());
     while !text.is_char_boundary(end) {

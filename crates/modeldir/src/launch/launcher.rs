@@ -1,19 +1,19 @@
-//! The launchers of distributed jobs, and reading the variables that they set.
+//! The launchers of distributed jobs, and their environment variables.
 
 use std::ffi::OsString;
 use std::fmt;
 
 use super::error::LaunchError;
 
-/// What starts the processes of a distributed job.
+/// A program that starts the processes of a distributed job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Launcher {
-    /// torchrun, and whatever sets its variables: accelerate, Ray Train, Kubeflow.
+    /// torchrun, and programs that set the same variables: accelerate, Ray Train, Kubeflow.
     Torchrun,
     /// `mpirun` of Open MPI.
     OpenMpi,
-    /// A process manager that speaks PMI: Hydra of MPICH and Intel MPI, `srun --mpi=pmi2`.
+    /// A process manager with PMI: Hydra of MPICH and Intel MPI, `srun --mpi=pmi2`.
     Pmi,
     /// MVAPICH2.
     Mvapich2,
@@ -22,15 +22,16 @@ pub enum Launcher {
 }
 
 impl Launcher {
-    /// Every launcher, in the order in which they are asked.
+    /// Every launcher, in the order of precedence.
     pub const ALL: [Self; 5] =
         [Self::Torchrun, Self::OpenMpi, Self::Pmi, Self::Mvapich2, Self::Slurm];
 
-    /// What the launcher says of this process, or `None` if it did not start it.
+    /// The numbers set by the launcher, or `None` if it did not start this process.
     ///
     /// # Errors
     ///
-    /// [`LaunchError::HalfSet`] if only one of rank and size is set, [`LaunchError::NotANumber`].
+    /// [`LaunchError::HalfSet`] if only one of rank and size is set; [`LaunchError::NotANumber`] if
+    /// one is not a number.
     pub(super) fn numbers(
         self,
         look_up: &impl Fn(&str) -> Option<OsString>,
@@ -40,7 +41,7 @@ impl Launcher {
         let (rank, size) = match (read(rank), read(size)) {
             (Some(rank), Some(size)) => (rank.number()?, size.number()?),
             (None, None) => return Ok(None),
-            // The rank of a batch script, which is a single process whatever the size of the job.
+            // A batch script has a rank too, but is a single process whatever the size of the job.
             (Some(_), None) if self == Self::Slurm => return Ok(None),
             (Some(set), None) => return Err(set.without(size, self)),
             (None, Some(set)) => return Err(set.without(rank, self)),
@@ -60,7 +61,7 @@ impl Launcher {
         Ok(Some(Numbers { rank, size, local_rank, local_size }))
     }
 
-    /// The variables that hold the rank, the size, the rank on the host and the ranks there.
+    /// The variables of the rank, the size, the rank on the host and the number of ranks there.
     const fn variables(self) -> [&'static str; 4] {
         match self {
             Self::Torchrun => ["RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"],
@@ -99,7 +100,7 @@ impl fmt::Display for Launcher {
     }
 }
 
-/// What a launcher says of a process; the numbers need not go together.
+/// The numbers of a launcher; they may contradict each other.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Numbers {
     pub(super) rank: Number,
@@ -108,7 +109,7 @@ pub(super) struct Numbers {
     pub(super) local_size: Option<Number>,
 }
 
-/// A number, and the name under which it was given.
+/// A number and the name of its source.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Number {
     pub(super) name: &'static str,
@@ -122,7 +123,7 @@ struct Variable {
 }
 
 impl Variable {
-    /// The value as decimal digits and nothing else.
+    /// The value, which must consist of decimal digits.
     fn number(&self) -> Result<Number, LaunchError> {
         let is_plain = |text: &&str| text.bytes().all(|b| b.is_ascii_digit());
         let number = self.value.to_str().filter(is_plain).and_then(|text| text.parse().ok());
@@ -132,7 +133,7 @@ impl Variable {
         }
     }
 
-    /// The error of a variable that is set while the other of its pair is not.
+    /// The error for a variable that is set without its counterpart.
     fn without(&self, unset: &'static str, launcher: Launcher) -> LaunchError {
         LaunchError::HalfSet { variable: self.name, value: self.text(), unset, launcher }
     }
@@ -142,9 +143,9 @@ impl Variable {
     }
 }
 
-/// The tasks on the host of number `node`, from Slurm's list for all hosts: `4`, `4(x2),3`.
+/// The number of tasks on host `node`, from Slurm's list for all hosts: `4`, `4(x2),3`.
 ///
-/// `None` if the list is of another form, or does not say it.
+/// `None` if the list has another form or is too short.
 fn tasks_on_host(list: &str, node: Option<&str>) -> Option<usize> {
     let mut runs = Vec::new();
     for run in list.split(',') {

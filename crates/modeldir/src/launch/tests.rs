@@ -1,4 +1,4 @@
-//! Tests of every launcher and of what looks like one.
+//! Tests of every launcher and of look-alikes.
 
 use std::ffi::OsString;
 
@@ -73,7 +73,7 @@ fn the_first_complete_pair_decides() {
         let found = rank(&last_first.join(" ")).unwrap().unwrap();
         assert_eq!((found.rank(), found.launcher()), (number, Some(*launcher)));
     }
-    // What comes behind it is not looked at.
+    // Launchers after the first complete one are not read.
     let found = rank("RANK=1 WORLD_SIZE=2 PMI_RANK=7 SLURM_STEP_NUM_TASKS=x").unwrap().unwrap();
     assert_eq!((found.rank(), found.size()), (1, 2));
 }
@@ -86,7 +86,7 @@ fn a_process_that_no_launcher_started_has_no_rank() {
         "LOCAL_RANK=0 LOCAL_WORLD_SIZE=4 GROUP_RANK=0",
         "OMPI_UNIVERSE_SIZE=2 PMIX_RANK=1",
         "JOB_COMPLETION_INDEX=3",
-        // The body of a script under sbatch -n 4: one process, and not rank 0 of four.
+        // The body of a script under `sbatch -n 4`: a single process, not rank 0 of four.
         "SLURM_PROCID=0 SLURM_NTASKS=4 SLURM_NPROCS=4 SLURM_LOCALID=0 SLURM_NODEID=0 \
          SLURM_JOB_ID=7 SLURM_TASKS_PER_NODE=4",
         // A shell under salloc -n 4.
@@ -124,7 +124,7 @@ fn rejects_a_half_set_pair() {
             "SLURM_STEP_NUM_TASKS=4",
             r#"SLURM_STEP_NUM_TASKS="4" is set and SLURM_PROCID is not; Slurm sets both"#,
         ),
-        // A complete pair further on does not mend it.
+        // A complete pair of a later launcher does not help.
         (
             "WORLD_SIZE=4 OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=4",
             r#"WORLD_SIZE="4" is set and RANK is not; torchrun sets both"#,
