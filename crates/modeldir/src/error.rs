@@ -1,4 +1,4 @@
-//! The error of this crate: where something was wrong, and what.
+//! The error type of this crate.
 
 mod fault;
 mod kind;
@@ -20,12 +20,12 @@ use crate::partition::PartitionError;
 /// The result of this crate's operations.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What was wrong, with the file or directory and the tensor that it concerns.
+/// An error: the file or directory and the tensor concerned, and what was wrong.
 ///
-/// The message names the path, then the tensor, then the [kind](Self::kind) with what was expected
-/// and what was found. A directory with several faults is one error that lists them all.
+/// The message consists of the path, the tensor and the [kind](Self::kind) with expected and found
+/// values. Several faults of a directory are one error that lists them all.
 ///
-/// An error is 8 bytes, so that results stay small.
+/// An error is 8 bytes, so results stay small.
 ///
 /// ```
 /// use modeldir::{ErrorKind, ModelDir};
@@ -46,38 +46,38 @@ struct Inner {
 }
 
 impl Error {
-    /// What was wrong.
+    /// Returns what was wrong.
     #[must_use]
     pub fn kind(&self) -> &ErrorKind {
         &self.0.kind
     }
 
-    /// What was wrong, without where.
+    /// Returns what was wrong, without path and tensor.
     #[must_use]
     pub fn into_kind(self) -> ErrorKind {
         self.0.kind
     }
 
-    /// The file or directory that the error concerns, as it was opened.
+    /// Returns the file or directory concerned, as it was opened.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.0.path.as_deref()
     }
 
-    /// The tensor that the error concerns.
+    /// Returns the tensor concerned.
     #[must_use]
     pub fn tensor(&self) -> Option<&str> {
         self.0.tensor.as_deref()
     }
 
-    /// Adds the file or directory, if the error names none yet.
+    /// Adds the file or directory, unless the error has one.
     #[must_use]
     pub fn at(mut self, path: impl AsRef<Path>) -> Self {
         self.0.path.get_or_insert_with(|| path.as_ref().into());
         self
     }
 
-    /// Adds the tensor, if the error names none yet.
+    /// Adds the tensor, unless the error has one.
     #[must_use]
     pub fn in_tensor(mut self, name: &str) -> Self {
         self.0.tensor.get_or_insert_with(|| name.into());
@@ -86,20 +86,20 @@ impl Error {
 }
 
 impl ErrorKind {
-    /// The error of this kind in a file or directory.
+    /// Builds an error of this kind for a file or directory.
     #[must_use]
     pub fn at(self, path: impl AsRef<Path>) -> Error {
         Error::from(self).at(path)
     }
 
-    /// The error of this kind in a tensor.
+    /// Builds an error of this kind for a tensor.
     #[must_use]
     pub fn in_tensor(self, name: &str) -> Error {
         Error::from(self).in_tensor(name)
     }
 }
 
-/// An error that concerns no file and no tensor, or whose caller adds them.
+/// Builds an error without path and tensor; the caller may add them.
 impl From<ErrorKind> for Error {
     fn from(kind: ErrorKind) -> Self {
         Self(Box::new(Inner { path: None, tensor: None, kind }))

@@ -1,4 +1,4 @@
-//! How the weights are quantized, wherever a directory says so.
+//! The quantization of the weights, as described by a directory.
 
 mod places;
 mod read;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::accessors::accessors;
 
-/// How the weights are quantized, with the raw JSON kept.
+/// The quantization of the weights, with the raw JSON.
 ///
 /// ```
 /// use modeldir::{ModelConfig, Quantization};
@@ -36,14 +36,15 @@ pub struct Quantization {
 }
 
 impl Quantization {
-    /// Where it is described: a dotted key of `config.json`, or the name of a file beside it.
+    /// The source of the description: a dotted key of `config.json`, or the name of a file beside
+    /// it.
     #[must_use]
     pub fn source(&self) -> &str {
         &self.source
     }
 
     /// The method, such as `gptq`, `awq`, `fp8`, `mxfp4`, `bitsandbytes`, `compressed-tensors`,
-    /// `modelopt` or `mlx`; derived from the source where the file does not state it.
+    /// `modelopt` or `mlx`; derived from the source if the file does not state it.
     #[must_use]
     pub fn method(&self) -> Option<&str> {
         self.method.as_deref()
@@ -55,19 +56,19 @@ impl Quantization {
         self.algorithm.as_deref()
     }
 
-    /// The rows and columns of a block that has one scale; empty where scales are not by block.
+    /// The rows and columns of a block with one scale; empty if scales are not by block.
     #[must_use]
     pub fn weight_block_size(&self) -> &[usize] {
         &self.weight_block_size
     }
 
-    /// The modules left as they were, by name or pattern as the file spells them.
+    /// The modules that are not quantized, by name or pattern as spelled in the file.
     #[must_use]
     pub fn skipped_modules(&self) -> &[String] {
         &self.skipped_modules
     }
 
-    /// How the key and value cache is meant to be quantized, in the method's own form.
+    /// The quantization intended for the key and value cache, in the method's own form.
     #[must_use]
     pub fn kv_cache(&self) -> Option<&Value> {
         self.kv_cache.as_ref()
@@ -79,8 +80,8 @@ impl Quantization {
         &self.raw
     }
 
-    /// What was odd: fields of the wrong type, keys given twice in a file beside `config.json`. Each
-    /// note names the file.
+    /// Fields of the wrong type, and duplicate keys in a file beside `config.json`. Each note names
+    /// the file.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes
@@ -88,12 +89,12 @@ impl Quantization {
 }
 
 accessors! { Quantization {
-    /// Bits of a weight, as stated or as method and algorithm imply; None where layers differ.
+    /// Bits of a weight, as stated or as implied by method and algorithm; `None` if layers differ.
     bits: Option<usize>,
-    /// How many weights in a row share a scale; -1 means the whole row.
+    /// The number of consecutive weights that share a scale; -1 means the whole row.
     group_size: Option<i64>,
     /// GPTQ: whether columns were quantized in the order of their activations (`g_idx` matters).
     desc_act: Option<bool>,
-    /// Whether zero is the middle of the range, so that there are no zero points.
+    /// Whether the range is symmetric around zero, so that there are no zero points.
     sym: Option<bool>,
 } }

@@ -1,4 +1,4 @@
-//! From a path to the files that hold the weights. Reads folders and indexes, opens no shard.
+//! Finds the weight files of a path. Reads folders and indexes, opens no shard.
 
 mod family;
 mod input;
@@ -29,38 +29,38 @@ pub(crate) use input::{Input, classify};
 pub(crate) use missing::Causes;
 pub(crate) use present::{Present, present};
 
-/// The files that hold the weights of a model, and why it is these.
+/// The weight files of a model, and how they were found.
 #[derive(Debug)]
 pub(crate) struct Resolved {
     /// The folder that shard paths are relative to.
     pub(crate) root: PathBuf,
-    /// The family by whose names the files were found; none for other names and listed files.
+    /// The family whose names the files have; `None` for other names and for listed files.
     pub(crate) family: Option<Family>,
-    /// The index, if it decides.
+    /// The index, if one is used.
     pub(crate) index: Option<IndexFile>,
-    /// The weight files relative to `root`, in natural order, each once. With an index these are
-    /// [`WeightMap::shards`], whether they are there or not.
+    /// The weight files relative to `root`, in natural order, each once. With an index, these are
+    /// [`WeightMap::shards`], present or missing.
     pub(crate) shards: Vec<PathBuf>,
-    /// Files and folders that could be taken for weights and are none, in natural order.
+    /// Files and folders that look like weights but are not used, in natural order.
     pub(crate) ignored: Vec<IgnoredFile>,
-    /// What was odd about how the files were found.
+    /// Oddities found on the way.
     pub(crate) notes: Vec<String>,
-    /// How the files were found, where that is not by the usual names and nothing is odd about it.
+    /// How the files were found, if not by the usual names; nothing odd.
     pub(crate) remarks: Vec<String>,
-    /// The names of the regular files of `root` that are text. For one weight file, they are none
-    /// where its folder cannot be listed.
+    /// The UTF-8 names of the files in `root`. For a path to one weight file, empty if its folder
+    /// cannot be listed.
     pub(crate) file_names: Vec<String>,
 }
 
-/// An index that was read.
+/// A parsed index.
 #[derive(Debug)]
 pub(crate) struct IndexFile {
-    /// The path as it was opened.
+    /// The path as opened.
     pub(crate) path: PathBuf,
     pub(crate) map: WeightMap,
 }
 
-/// A file or folder of a model directory that is not among its weights.
+/// A file or folder of a model directory that is not one of its weights.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct IgnoredFile {
@@ -76,25 +76,25 @@ impl fmt::Display for IgnoredFile {
     }
 }
 
-/// Why a file or folder is not among the weights.
+/// Why a file or folder is not one of the weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum IgnoreReason {
     /// Its name starts with a dot.
     Hidden,
-    /// It is part of a download that goes on or was broken off, or its lock.
+    /// It is part of a download, running or interrupted, or its lock.
     Partial,
     /// It holds the state of a training run.
     Training,
-    /// It holds weights in a format that is not read.
+    /// It holds weights in an unsupported format.
     OtherFormat,
     /// The index does not name it.
     NotInIndex,
     /// It belongs to another set of weights or to another variant.
     OtherSet,
-    /// It is an index of another set or variant, or one that was not to be read.
+    /// It is an index of another set or variant, or one that the options ignore.
     UnusedIndex,
-    /// It is a folder that the index does not name.
+    /// It is a folder without indexed shards.
     Folder,
 }
 
@@ -113,21 +113,20 @@ impl fmt::Display for IgnoreReason {
     }
 }
 
-/// Finds the files that hold the weights of the model at `path`, which leads to `input`.
+/// Finds the weight files of the model at `path`, which was classified as `input`.
 ///
-/// A path to a file opens that file, whatever its name; one that ends in `.json` is an index of
-/// files in its folder. `transformers_weights` of the folder's configuration counts where the
-/// options ask for nothing in particular.
+/// A path to a file opens that file, whatever its name; one that ends in `.json` is opened as an
+/// index of files in its folder. `transformers_weights` of the folder's configuration is used
+/// unless the options choose weights.
 ///
-/// Lists one folder and reads at most one index and one `model_index.json`. Whether indexed shards
-/// are there is looked up only as far as the choice depends on it. Only for an error are folders
-/// below looked into: those of snapshots, and the first entries of some folders where there are no
-/// weights.
+/// Lists one folder and reads at most one index and one `model_index.json`. It looks up shards only
+/// if the choice depends on their presence. Only on an error does it list folders below: those of
+/// snapshots, and, where there are no weights, the first entries of some folders.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::UnusableOption`] where an option would choose among what the path or another option has
-/// chosen already. Whatever leaves two readings or none, see [`ErrorKind`]. Missing shards are no error here.
+/// [`ErrorKind::UnusableOption`] if an option contradicts the path or another option. For weights
+/// that are ambiguous or not found, see [`ErrorKind`]. Missing shards are no error here.
 pub(crate) fn resolve(
     path: &Path,
     input: Input,
@@ -173,7 +172,7 @@ fn choose(
     }
 }
 
-/// The weights that `transformers_weights` of the configuration at `config` names.
+/// The weights named by `transformers_weights` of the configuration at `config`.
 fn configured(folder: &Folder<'_>, config: &Path, value: &str) -> Result<Choice> {
     let refuse = |reason| ErrorKind::WeightsPath { value: value.into(), reason }.at(config);
     let path = shard_path::relative(value).map_err(refuse)?;
@@ -198,7 +197,7 @@ fn read_index(path: &Path, options: &OpenOptions) -> Result<WeightMap> {
     Ok(map)
 }
 
-/// Refuses more shards than may be, before any of them is looked for.
+/// Refuses too many shards before any of them is looked up.
 fn check_shards(path: &Path, found: usize, options: &OpenOptions) -> Result<()> {
     if found <= options.max_shards {
         return Ok(());
@@ -212,7 +211,7 @@ fn check_shards(path: &Path, found: usize, options: &OpenOptions) -> Result<()> 
     Err(ErrorKind::Limit(limit).at(path))
 }
 
-/// What was chosen in a folder.
+/// The choice made in a folder.
 #[derive(Debug, Default)]
 struct Choice {
     family: Option<Family>,
@@ -236,10 +235,10 @@ impl Choice {
         self
     }
 
-    /// Joins the choice with what else the folder holds.
+    /// Adds the other contents of the folder to the choice.
     fn resolved(self, root: &Path, listing: &Listing) -> Resolved {
         let index = self.index.as_ref().map(|index| &index.path);
-        // A folder is used if a shard lies in it, so the first part of each path counts.
+        // A folder with a shard in it is used; the first part of each path names it.
         let used: HashSet<&OsStr> = self
             .shards
             .iter()
@@ -253,7 +252,7 @@ impl Choice {
         Resolved { root, family, index, shards, ignored, notes, remarks, file_names }
     }
 
-    /// Why an entry is not among the weights, if it could be taken for some.
+    /// Why an entry that looks like weights is not one of them.
     fn ignored(&self, entry: &Entry) -> Option<IgnoredFile> {
         let path = PathBuf::from(&entry.name);
         let reason = match entry.role {
@@ -271,7 +270,7 @@ impl Choice {
     }
 }
 
-/// Compares names in natural order, whatever their bytes.
+/// Compares names in natural order; they need not be UTF-8.
 fn natural_os(a: &OsStr, b: &OsStr) -> Ordering {
     natural::compare(&a.to_string_lossy(), &b.to_string_lossy()).then_with(|| a.cmp(b))
 }

@@ -1,4 +1,4 @@
-//! What can be wrong between the shards of a directory and its index.
+//! Faults in the shards of a directory and its index.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use tensorfile::{PathText, Quoted};
 
-/// One thing that is wrong between the shards of a directory and its index.
+/// One fault in the shards of a directory or its index.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "variants are documented, and their fields are what these name")]
 pub enum Fault {
-    /// A shard that the index names is not there.
+    /// A shard named by the index does not exist.
     #[error("shard {} is missing{cause}{}", PathText(shard), Lost(tensors))]
     MissingShard { shard: Arc<Path>, cause: MissingCause, tensors: Vec<String> },
-    /// A shard is there and cannot be used: short, a pointer, damaged, not readable.
+    /// A shard exists but is unusable: too short, a Git LFS pointer, damaged or unreadable.
     #[error("{error}{}{}", Causes(error), Lost(tensors))]
     UnusableShard { shard: Arc<Path>, error: tensorfile::Error, tensors: Vec<String> },
     /// The index maps a tensor to a shard that does not hold it.
@@ -25,7 +25,7 @@ pub enum Fault {
         ElseIn(found_in)
     )]
     NotInShard { tensor: Box<str>, shard: Arc<Path>, found_in: Option<Arc<Path>> },
-    /// Two files hold a tensor, and no index decides.
+    /// Two files hold the same tensor, and there is no index to choose.
     #[error(
         "tensor {} is duplicated: it is in {} and in {}",
         Quoted(tensor),
@@ -33,22 +33,23 @@ pub enum Fault {
         PathText(second)
     )]
     DuplicateTensor { tensor: Box<str>, first: Arc<Path>, second: Arc<Path> },
-    /// A shard holds a tensor that the index does not map (only with [`Unindexed::Error`](crate::Unindexed)).
+    /// A shard holds a tensor that the index does not map; only with
+    /// [`Unindexed::Error`](crate::Unindexed).
     #[error("tensor {} in shard {} is not in the index", Quoted(tensor), PathText(shard))]
     Unindexed { tensor: Box<str>, shard: Arc<Path> },
 }
 
-/// Why a shard is probably missing.
+/// The probable cause of a missing shard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MissingCause {
-    /// Nothing in the directory tells.
+    /// No trace was found in the directory.
     Unknown,
-    /// It was not looked for, as it had been for a hundred other shards before.
+    /// The cause was not looked up, after a hundred other missing shards.
     NotLookedFor,
     /// The name is a link to this target, which does not exist.
     DanglingLink(PathBuf),
-    /// This partial download lies beside it.
+    /// A partial download with this path exists.
     Incomplete(PathBuf),
 }
 
@@ -67,7 +68,7 @@ impl fmt::Display for MissingCause {
     }
 }
 
-/// Displays the faults of a directory: one in the line, several in lines of their own.
+/// Displays the faults of a directory: one on the same line, several on lines of their own.
 pub(super) struct Faults<'a>(pub(super) &'a [Fault], pub(super) usize);
 
 impl fmt::Display for Faults<'_> {
@@ -87,7 +88,7 @@ impl fmt::Display for Faults<'_> {
     }
 }
 
-/// Displays what caused an error that is shown within another one.
+/// Displays the causes of an error that is part of another one.
 struct Causes<'a>(&'a tensorfile::Error);
 
 impl fmt::Display for Causes<'_> {
@@ -101,7 +102,7 @@ impl fmt::Display for Causes<'_> {
     }
 }
 
-/// Displays the tensors that a shard would have brought, as far as an index names them.
+/// Displays the tensors of a lost shard, as far as known from an index.
 struct Lost<'a>(&'a [String]);
 
 impl fmt::Display for Lost<'_> {
@@ -117,7 +118,7 @@ impl fmt::Display for Lost<'_> {
     }
 }
 
-/// Displays where else a tensor was found.
+/// Displays another shard that holds the tensor.
 struct ElseIn<'a>(&'a Option<Arc<Path>>);
 
 impl fmt::Display for ElseIn<'_> {

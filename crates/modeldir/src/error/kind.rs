@@ -1,4 +1,4 @@
-//! What can be wrong with a model directory, or with asking it for something.
+//! The kinds of error of this crate.
 
 use std::path::PathBuf;
 
@@ -11,49 +11,49 @@ use crate::launch::LaunchError;
 use crate::load::MemoryLimit;
 use crate::partition::PartitionError;
 
-/// What was wrong, with what was expected and what was found.
+/// What was wrong, with expected and found values.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ErrorKind {
     // -- Files, memory, threads.
-    /// A file or folder is not there, or cannot be opened, listed or read; or a weights file is
-    /// not what its format asks for.
+    /// A file or folder does not exist, or cannot be opened, listed or read; or a weight file is
+    /// malformed.
     #[error(transparent)]
     File(#[from] tensorfile::ErrorKind),
-    /// A limit that an option sets was exceeded.
+    /// A limit was exceeded.
     #[error("{0}")]
     Limit(Limit),
     /// Threads could not be started.
     #[error("cannot start {threads} threads: {message}")]
     Threads {
-        /// How many were needed.
+        /// The number of threads needed.
         threads: usize,
-        /// What the system said.
+        /// The system's message.
         message: Box<str>,
     },
-    /// A load needs more memory than there is; see
+    /// A load needs more memory than is available; see
     /// [`LoadOptions::memory_check`](crate::LoadOptions::memory_check).
     #[error(
         "{needed} bytes of memory needed, {available} available: {limit} \
          (LoadOptions::memory_check)"
     )]
     NotEnoughMemory {
-        /// Bytes that the load allocates.
+        /// Bytes that the load would allocate.
         needed: u64,
-        /// Bytes that the limit leaves.
+        /// Bytes available under the limit.
         available: u64,
         /// The tightest limit.
         limit: MemoryLimit,
     },
 
-    // -- Rooms with kinds of their own.
-    /// The environment does not say which rank this process is.
+    // -- Modules with kinds of their own.
+    /// The environment does not give the rank of this process.
     #[error(transparent)]
     Launch(#[from] LaunchError),
-    /// A JSON file is not what it should be.
+    /// A JSON file is not valid.
     #[error(transparent)]
     Json(#[from] JsonError),
-    /// Rules, ranks and tensors do not go together.
+    /// Rules, ranks and tensors do not fit together.
     #[error(transparent)]
     Partition(#[from] PartitionError),
 
@@ -65,69 +65,70 @@ pub enum ErrorKind {
         Found("folders in it that have some", folders)
     )]
     NoWeights {
-        /// Files of other formats, and unfinished downloads.
+        /// Weights of other formats, and partial downloads.
         found: Vec<PathBuf>,
-        /// Folders in the directory that hold safetensors weights.
+        /// Subfolders with safetensors weights.
         folders: Vec<PathBuf>,
     },
-    /// The path is a file named like weights in a format that is not read.
+    /// The path is a file named like weights of an unsupported format.
     #[error("weights of {format}; only safetensors files are read")]
     OtherFormat {
         /// The name of the format.
         format: &'static str,
     },
-    /// An option says nothing about what is at the path.
+    /// An option does not apply to what is at the path.
     #[error("OpenOptions::{option} has no use here: {reason}")]
     UnusableOption {
         /// The field of [`OpenOptions`](crate::OpenOptions).
         option: &'static str,
-        /// Why it has no use.
+        /// Why it does not apply.
         reason: &'static str,
     },
-    /// Nothing says which of several files or sets holds the weights.
+    /// Several files or sets could be the weights.
     #[error("{reason}: {}", Names(candidates))]
     Ambiguous {
-        /// What there is more than one of.
+        /// What is ambiguous.
         reason: &'static str,
         /// The files or sets.
         candidates: Vec<PathBuf>,
     },
-    /// The directory has no weights of the variant that was asked for.
+    /// The directory has no weights of the requested variant.
     #[error("no weights of variant {}; there are: {}", Quoted(variant), Names(found))]
     NoVariant {
-        /// The variant that was asked for.
+        /// The requested variant.
         variant: Box<str>,
-        /// The weights that are there.
+        /// The weights present.
         found: Vec<PathBuf>,
     },
-    /// The directory holds variants only, and none was asked for.
+    /// The directory holds variants only, and none was requested.
     #[error("no plain weights, only variants (OpenOptions::variant opens one): {}", Names(found))]
     OnlyVariants {
-        /// The weights that are there.
+        /// The weights present.
         found: Vec<PathBuf>,
     },
-    /// The directory has no weights of the family that was asked for.
+    /// The directory has no weights of the requested family.
     #[error("no weights named {stem}; there are: {}", Names(found))]
     NoFamily {
-        /// The name that the family's files start with.
+        /// The start of the family's file names.
         stem: &'static str,
-        /// The weights that are there.
+        /// The weights present.
         found: Vec<PathBuf>,
     },
-    /// Some of the numbered files are missing, and no index says which belong to the model.
+    /// Some of the numbered files are missing, and there is no index to tell whether they belong to
+    /// the model.
     #[error(
         "no index, and {found} of {total} numbered files are there; missing: {}",
         Names(missing)
     )]
     MissingNumbered {
-        /// How many files are there.
+        /// The number of files present.
         found: usize,
-        /// How many there should be.
+        /// The number of files expected.
         total: u64,
-        /// The files that are missing.
+        /// The missing files.
         missing: Vec<PathBuf>,
     },
-    /// Shards that the index names are missing, and a single file that may be the model is there.
+    /// Shards named by the index are missing, and a single file exists that may be the model.
     #[error(
         "shards that it names are missing ({}), and {} lies beside it; IndexPolicy::Ignore opens \
          that, and the index's own path what it names",
@@ -135,12 +136,13 @@ pub enum ErrorKind {
         PathText(single)
     )]
     StaleIndex {
-        /// The shards that are missing.
+        /// The missing shards.
         missing: Vec<PathBuf>,
         /// The single file.
         single: PathBuf,
     },
-    /// The configuration names weights that leave the directory or are no weight file.
+    /// `transformers_weights` of the configuration leads out of the directory or names no weight
+    /// file.
     #[error("transformers_weights: path {} is not allowed: {reason}", Quoted(value))]
     WeightsPath {
         /// The path.
@@ -148,24 +150,24 @@ pub enum ErrorKind {
         /// What is wrong with it.
         reason: &'static str,
     },
-    /// The directory holds a pipeline of several models, each in a folder of its own.
+    /// The directory is a pipeline of several models, each in a subfolder.
     #[error("is a pipeline of several models; open one of: {}", Names(components))]
     Pipeline {
         /// The folders of the models.
         components: Vec<PathBuf>,
     },
-    /// A file that the call needs is not in the directory.
+    /// A required file is not in the directory.
     #[error("no {what} here")]
     NoFile {
-        /// What the file holds.
+        /// The name of the file.
         what: &'static str,
     },
-    /// A file that should be a chat template holds something else.
+    /// The content of a chat template file is not a template.
     #[error("not a chat template: it looks like {looks_like}: {}", Quoted(start))]
     NotATemplate {
         /// What it looks like.
         looks_like: Lookalike,
-        /// How it starts.
+        /// The start of the file.
         start: Box<str>,
     },
 
@@ -188,13 +190,13 @@ pub enum ErrorKind {
         /// The repositories of the cache.
         repositories: Vec<PathBuf>,
     },
-    /// No environment variable says where the hub cache is, and there is no home directory.
+    /// No environment variable sets the hub cache, and there is no home directory.
     #[error(
         "no hub cache: HF_HUB_CACHE, HUGGINGFACE_HUB_CACHE, HF_HOME, XDG_CACHE_HOME and HOME are \
          unset"
     )]
     NoHubCache,
-    /// A repository name is not of the form `name` or `org/name`, or a revision leaves its folder.
+    /// A repository is not of the form `name` or `org/name`, or a revision leads out of its folder.
     #[error("{}: not a repository name or revision of the hub", Quoted(name))]
     HubName {
         /// The name or revision.
@@ -207,20 +209,20 @@ pub enum ErrorKind {
         Names(snapshots)
     )]
     NoSnapshot {
-        /// The revision that was asked for.
+        /// The requested revision.
         revision: Box<str>,
-        /// The snapshots that are there.
+        /// The snapshots present.
         snapshots: Vec<PathBuf>,
     },
 
-    // -- The index, and shards against it.
+    // -- The index, and the shards compared with it.
     /// The index has no weight map.
     #[error("not an index: it has no weight_map")]
     NoWeightMap,
-    /// The weight map names no tensor, and there is no single file either.
+    /// The weight map is empty, and there is no single file either.
     #[error("its weight_map is empty, and there is no single file beside it")]
     EmptyWeightMap,
-    /// The weight map gives a tensor a shard path that leaves the directory or is no weight file.
+    /// The weight map gives a shard path that leads out of the directory or names no weight file.
     #[error("shard path {} is not allowed: {reason}", Quoted(value))]
     ShardPath {
         /// The path.
@@ -228,40 +230,40 @@ pub enum ErrorKind {
         /// What is wrong with it.
         reason: &'static str,
     },
-    /// The weight map gives a tensor something that is not a string.
+    /// The weight map gives a value that is not a string.
     #[error("expected a shard path, found {found}")]
     ShardPathType {
-        /// What it gives.
+        /// The kind of value found.
         found: Box<str>,
     },
-    /// The weight map gives a tensor two shards.
+    /// The weight map has the same tensor twice.
     #[error("mapped twice in the weight map")]
     MappedTwice,
-    /// Shards and index do not make a whole model.
+    /// Shards and index do not make a complete model.
     #[error("{}", Faults(faults, *more))]
     Incomplete {
-        /// Every fault of a shard, and the first thousand faults of tensors.
+        /// All faults of shards, and the first thousand faults of tensors.
         faults: Vec<Fault>,
-        /// How many faults of tensors are not listed.
+        /// The number of tensor faults not listed.
         more: usize,
     },
 
-    // -- Asking for tensors.
+    // -- Access to tensors.
     /// The model has no tensor of this name.
     #[error("not in this model{hint}")]
     TensorNotFound {
-        /// Names near it, or why there is none.
+        /// Similar names, or why the tensor is absent.
         hint: Box<str>,
     },
-    /// The model has a tensor of this name, and the plan leaves it out.
+    /// The tensor exists in the model, but not in the plan.
     #[error("not in this plan")]
     NotPlanned,
-    /// A part that is scattered over its file cannot be mapped.
+    /// A part in several places of its file cannot be mapped.
     #[error(
         "the planned part lies in {runs} runs, which cannot be mapped as one (load gathers them)"
     )]
     ScatteredMap {
-        /// Runs of bytes in the file.
+        /// The number of runs of bytes in the file.
         runs: usize,
     },
     /// A mapped tensor cannot be converted.
@@ -271,21 +273,21 @@ pub enum ErrorKind {
         cast.source().dtype()
     )]
     CastMap {
-        /// The conversion that the plan asks for.
+        /// The planned conversion.
         cast: FloatCast,
     },
-    /// [`LoadOptions::cancel`](crate::LoadOptions::cancel) ended the load.
+    /// The load was cancelled through [`LoadOptions::cancel`](crate::LoadOptions::cancel).
     #[error("loading was cancelled")]
     Cancelled,
-    /// The caller's memory for a tensor is not one place as long as the tensor.
+    /// The caller's memory for a tensor is not a single place of the tensor's length.
     #[error("expected one place of {needed} bytes to load it into, found {}", Lengths(found))]
     Destination {
-        /// Bytes of the tensor.
+        /// The length of the tensor in bytes.
         needed: usize,
-        /// Bytes of each place that was given.
+        /// The length of each given place in bytes.
         found: Box<[usize]>,
     },
-    /// A tensor does not fit into the memory that streaming may use.
+    /// A tensor needs more memory than a stream may use.
     #[error(
         "{needed} bytes are more than the {max} that may be in flight \
          (StreamOptions::max_bytes_in_flight)"
@@ -293,21 +295,21 @@ pub enum ErrorKind {
     TensorTooLarge {
         /// Bytes that the tensor needs.
         needed: u64,
-        /// Bytes that may be in flight.
+        /// The maximum bytes in flight.
         max: u64,
     },
 
     // -- Saving.
-    /// The directory holds weights already.
+    /// The directory already holds weights.
     #[error(
         "weights are there already (Existing::Replace replaces those of this model): {}",
         Names(found)
     )]
     WeightsExist {
-        /// The weights that are there.
+        /// The weights present.
         found: Vec<PathBuf>,
     },
-    /// A metadata key or an alias cannot be recorded.
+    /// A metadata key or an alias cannot be stored.
     #[error("metadata key {}: {reason}", Quoted(key))]
     MetadataKey {
         /// The key.

@@ -1,11 +1,11 @@
-//! Parts of messages: paths in a row, what was found instead, which option raises a limit.
+//! Parts of messages: lengths, lists of paths.
 
 use std::fmt;
 use std::path::PathBuf;
 
 use tensorfile::PathText;
 
-/// Lengths of places, or that there are none.
+/// Displays lengths of places, or that there are none.
 pub(super) struct Lengths<'a>(pub(super) &'a [usize]);
 
 impl fmt::Display for Lengths<'_> {
@@ -18,7 +18,7 @@ impl fmt::Display for Lengths<'_> {
     }
 }
 
-/// Displays paths in a row, cut after twenty.
+/// Displays a list of paths, cut after twenty.
 pub(super) struct Names<'a>(pub(super) &'a [PathBuf]);
 
 impl fmt::Display for Names<'_> {
@@ -35,7 +35,7 @@ impl fmt::Display for Names<'_> {
     }
 }
 
-/// Displays paths that were found after what they are, and nothing if there are none.
+/// Displays a label and the paths found, or nothing without any.
 pub(super) struct Found<'a>(pub(super) &'static str, pub(super) &'a [PathBuf]);
 
 impl fmt::Display for Found<'_> {

@@ -1,4 +1,4 @@
-//! Where a directory may say how its weights are quantized.
+//! Where a directory describes the quantization of its weights.
 
 use std::path::Path;
 
@@ -7,10 +7,10 @@ use super::read::{Object, object_at, read};
 use crate::json;
 use crate::{ModelConfig, Result};
 
-/// Files beside `config.json` that describe a quantization, in the order they are tried.
+/// Files beside `config.json` that describe a quantization, in order of precedence.
 const SIDE_CARS: [&str; 3] = ["quantize_config.json", "quant_config.json", "hf_quant_config.json"];
 
-/// Where a configuration may describe its quantization.
+/// Keys of a configuration that describe its quantization, in order of precedence.
 const PLACES: [&str; 5] = [
     "quantization_config",
     "text_config.quantization_config",
@@ -20,9 +20,9 @@ const PLACES: [&str; 5] = [
 ];
 
 impl Quantization {
-    /// The quantization that a model's configuration describes, if it does.
+    /// The quantization described by a model's configuration, if any.
     ///
-    /// Looked for in `quantization_config` (at the top or in the part for text),
+    /// The keys are `quantization_config` (at the top level or in the text configuration),
     /// `compression_config` and MLX's `quantization`.
     #[must_use]
     pub fn from_config(config: &ModelConfig) -> Option<Self> {
@@ -32,20 +32,21 @@ impl Quantization {
         Some(found)
     }
 
-    /// The quantization that a file beside `config.json` describes, if it describes one.
+    /// The quantization described by a file beside `config.json`, if any.
     ///
-    /// `path` is used in errors and notes, and its last part tells what wrote the file: `quantize_config.json`
-    /// (GPTQ), `quant_config.json` (AWQ) or `hf_quant_config.json` (`ModelOpt`).
+    /// Errors and notes name `path`. Its file name tells the writer: `quantize_config.json` (GPTQ),
+    /// `quant_config.json` (AWQ) or `hf_quant_config.json` (`ModelOpt`).
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Json`](crate::ErrorKind::Json) and its neighbours where the bytes are not a JSON object.
+    /// [`ErrorKind::Json`](crate::ErrorKind::Json) if the bytes are not a JSON object;
+    /// [`ErrorKind::File`](crate::ErrorKind::File) for an empty file or a Git LFS pointer.
     pub fn from_json(path: impl AsRef<Path>, bytes: &[u8]) -> Result<Option<Self>> {
         let path = path.as_ref();
         json::text(bytes).and_then(|text| Self::parse(path, text)).map_err(|error| error.at(path))
     }
 
-    /// The quantization of a directory: that of its configuration, else that of a file beside it.
+    /// The quantization of a directory: from its configuration, else from a file beside it.
     pub(crate) fn in_directory(
         directory: &Path,
         config: Option<&ModelConfig>,
@@ -67,7 +68,7 @@ impl Quantization {
         Ok(None)
     }
 
-    /// Parses a text; notes name `path`, and errors do not.
+    /// Parses a text; notes name `path`, errors do not.
     fn parse(path: &Path, text: &str) -> Result<Option<Self>> {
         let (object, notes) = json::parse_object(text)?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -79,11 +80,11 @@ impl Quantization {
     }
 }
 
-/// Reads the description within a configuration.
+/// The description within a configuration.
 fn described_in(config: &Object) -> Option<Quantization> {
     let mlx = object_at(config, "quantization").map(|object| (object, "quantization"));
     let mut found = PLACES.iter().filter_map(|place| Some((object_at(config, place)?, *place)));
-    // MLX writes its description twice, and names its method in neither.
+    // MLX writes its description under two keys and states its method in neither.
     match (found.next(), mlx) {
         (Some((object, place)), None) => Some(read(object, place, Vec::new())),
         (Some((object, place)), Some(_)) if object.contains_key("quant_method") => {
@@ -94,7 +95,7 @@ fn described_in(config: &Object) -> Option<Quantization> {
     }
 }
 
-/// Reads a file that lies beside the configuration; one that says nothing of weights is none.
+/// The description in a file beside the configuration; `None` if it describes no weights.
 fn side_car(name: &str, object: &Object, notes: Vec<String>) -> Option<Quantization> {
     let found = read(object, name, notes);
     (found.bits.is_some() || found.algorithm.is_some()).then_some(found)
@@ -118,7 +119,7 @@ mod tests {
         assert_eq!(source(None), None);
         put("hf_quant_config.json", r#"{"quantization": {"quant_algo": "FP8"}}"#);
         assert_eq!(source(None).as_deref(), Some("hf_quant_config.json"));
-        // A file of this name also comes with ONNX exports, and describes something else then.
+        // ONNX exports have a file of this name too, with other content.
         put("quantize_config.json", r#"{"per_channel": true}"#);
         assert_eq!(source(None).as_deref(), Some("hf_quant_config.json"));
         put("quantize_config.json", r#"{"bits": 4}"#);

@@ -1,4 +1,4 @@
-//! The spellings of one and the same thing in the descriptions of quantization methods.
+//! Reads quantization descriptions: the names that methods give to the same field.
 
 use serde_json::{Map, Value};
 
@@ -11,7 +11,7 @@ pub(super) type Object = Map<String, Value>;
 const ALGORITHM: [&str; 6] =
     ["quant_algo", "format", "bnb_4bit_quant_type", "fmt", "mode", "checkpoint_format"];
 
-/// Fields for the modules that are left as they were.
+/// Fields for the modules that are not quantized.
 const SKIPPED: [&str; 6] = [
     "ignore",
     "modules_to_not_convert",
@@ -21,7 +21,7 @@ const SKIPPED: [&str; 6] = [
     "exclude",
 ];
 
-/// Bits of a weight by what the names of methods and algorithms hold; the first that fits counts.
+/// Bits of a weight by a part of the name of a method or algorithm; the first match wins.
 const BITS_BY_NAME: [(&str, usize); 8] = [
     ("nvfp4", 4),
     ("mxfp4", 4),
@@ -33,7 +33,7 @@ const BITS_BY_NAME: [(&str, usize); 8] = [
     ("w8a8", 8),
 ];
 
-/// Reads a description; `source` is where it was.
+/// Reads a description; `source` names where it was found.
 pub(super) fn read(object: &Object, source: &str, notes: Vec<String>) -> Quantization {
     let mut fields = Fields::new(object, notes).with_nested(&["quantization"]);
     let mut groups = Groups::of(object);
@@ -66,7 +66,7 @@ pub(super) fn read(object: &Object, source: &str, notes: Vec<String>) -> Quantiz
     }
 }
 
-/// The method, as stated or as the source implies.
+/// The method, as stated or as implied by the source.
 fn method(fields: &mut Fields<'_>, source: &str) -> Option<String> {
     let stated = fields.string(&["quant_method", "producer.name"]).map(str::to_owned);
     stated.or_else(|| {
@@ -92,23 +92,23 @@ fn bits(fields: &mut Fields<'_>) -> Option<usize> {
     })
 }
 
-/// The bits that the name of a method or an algorithm tells.
+/// The bits implied by the name of a method or algorithm.
 fn implied_bits(name: &str) -> Option<usize> {
     let name = name.to_ascii_lowercase();
     BITS_BY_NAME.into_iter().find(|(part, _)| name.contains(part)).map(|(_, bits)| bits)
 }
 
-/// The modules that MLX switches off one by one.
+/// The modules that MLX excludes one by one.
 fn switched_off(object: &Object) -> Vec<String> {
     let off =
         object.iter().filter(|(name, value)| name.contains('.') && *value == &Value::Bool(false));
     off.map(|(name, _)| name.clone()).collect()
 }
 
-/// The groups of layers that a description treats alike, as to their weights.
+/// Groups of layers with a quantization of their weights each.
 struct Groups<'a> {
     weights: Vec<&'a Object>,
-    /// Whether one of the values asked for was not the same in all groups.
+    /// Whether a value read so far differs between groups.
     differ: bool,
 }
 
@@ -119,7 +119,7 @@ impl<'a> Groups<'a> {
         Self { weights: weights.collect(), differ: false }
     }
 
-    /// The value that all groups have.
+    /// The value common to all groups.
     fn same<T: PartialEq>(&mut self, read: impl Fn(&mut Fields<'a>) -> Option<T>) -> Option<T> {
         let mut values =
             self.weights.iter().map(|weights| read(&mut Fields::new(weights, Vec::new())));

@@ -1,4 +1,4 @@
-//! Which files of a folder are the weights: by name, by index, by number.
+//! Which files of a folder are the weights: by name, index and number.
 
 use std::collections::HashSet;
 use std::fs;
@@ -12,7 +12,7 @@ use super::numbered::NumberedSet;
 use super::{Choice, IndexFile, inside, read_index};
 use crate::{Error, ErrorKind, Family, IndexPolicy, OpenOptions, Result, shard_path};
 
-/// A folder and what is asked of it.
+/// A folder, and the options for choosing in it.
 #[derive(Debug)]
 pub(super) struct Folder<'a> {
     root: &'a Path,
@@ -28,7 +28,7 @@ impl<'a> Folder<'a> {
         Self { root, listing, options, variant: options.variant.as_deref(), numbered }
     }
 
-    /// Chooses the weights; where two sets remain it is an error that names both.
+    /// Chooses the weights; two remaining sets are an error that names both.
     pub(super) fn choose(&self) -> Result<Choice> {
         if let Some(family) = self.options.family {
             return self.family(family)?.ok_or_else(|| self.nothing(family));
@@ -45,7 +45,7 @@ impl<'a> Folder<'a> {
         }
     }
 
-    /// The weights that an index names. Without one that names any, `single` is taken.
+    /// The weights named by an index. If it names none, `single` is used.
     pub(super) fn indexed(&self, path: PathBuf, single: Option<&str>) -> Result<Choice> {
         let map = read_index(&path, self.options)?;
         let mut choice = Choice::default();
@@ -78,8 +78,8 @@ impl<'a> Folder<'a> {
         Ok(choice)
     }
 
-    /// The weights of an index, given by its path in the folder, that something other than its name
-    /// tells to be the model's; where the index is to be ignored, those that names tell.
+    /// The weights of an index that something other than its name assigns to the model; `name` is
+    /// its path in the folder. If the options ignore the index, the weights that match by name.
     pub(super) fn named_index(&self, name: &str) -> Result<Choice> {
         match self.options.index {
             IndexPolicy::Use => self.indexed(self.root.join(name), None),
@@ -117,7 +117,7 @@ impl<'a> Folder<'a> {
         }
     }
 
-    /// The weights that names alone tell: a single file or a numbered set.
+    /// The weights by name alone: a single file or a numbered set.
     fn unindexed(
         &self,
         stem: &str,
@@ -149,7 +149,7 @@ impl<'a> Folder<'a> {
         Ok(Choice::of_files(files).remarking(remark))
     }
 
-    /// The weights of a folder that has none of the known names.
+    /// The weights of a folder without any known name.
     fn unnamed(&self) -> Result<Choice> {
         let indexes = self.unknown_indexes();
         match &*indexes {
@@ -185,7 +185,7 @@ impl<'a> Folder<'a> {
         }
     }
 
-    /// Indexes whose names start with none of the known ones.
+    /// Indexes without a known name.
     fn unknown_indexes(&self) -> Vec<&str> {
         let names = self.listing.of(Role::Index).filter_map(|entry| entry.name.to_str());
         let is_known = |name: &str| is_variant(Path::new(name)) || !name.ends_with(INDEX_ENDING);
@@ -193,20 +193,20 @@ impl<'a> Folder<'a> {
         names.filter(|name| uses_index && !is_known(name)).collect()
     }
 
-    /// Whether any index, or every weight file, is that of a variant of a known family.
+    /// Whether any index, or every weight file, belongs to a variant of a known family.
     fn holds_variants(&self) -> bool {
         self.of_role(Role::Index).any(|path| is_variant(&path))
             || self.of_role(Role::Weights).all(|path| is_variant(&path))
     }
 
-    /// Weight files that are in no numbered set.
+    /// Weight files outside numbered sets.
     fn lone_files(&self) -> impl Iterator<Item = PathBuf> {
         let numbered: HashSet<PathBuf> =
             self.numbered.iter().flat_map(NumberedSet::paths).collect();
         self.of_role(Role::Weights).filter(move |path| !numbered.contains(path))
     }
 
-    /// Refuses a folder with a transformers and a diffusers model side by side.
+    /// Refuses a folder with both a transformers and a diffusers model.
     fn refuse_two_models(&self) -> Result<()> {
         let [model, diffusers] =
             [Family::Model, Family::Diffusers].map(|f| self.first_of(f.stem()));
@@ -218,7 +218,7 @@ impl<'a> Folder<'a> {
         }
     }
 
-    /// Any file that shows that there are weights whose names start with `stem`.
+    /// Any file that proves weights whose names start with `stem`.
     fn first_of(&self, stem: &str) -> Option<PathBuf> {
         let mut names = index_names(stem, self.variant);
         names.push(single_name(stem, self.variant));
@@ -231,7 +231,7 @@ impl<'a> Folder<'a> {
         self.listing.get(name).is_some_and(|entry| entry.kind == Kind::File)
     }
 
-    /// Whether something has this path, be it good or bad.
+    /// Whether this path exists, whatever it is.
     fn is_there(&self, shard: &str) -> bool {
         if self.listing.get(shard).is_some_and(|entry| entry.kind != Kind::Dangling) {
             return true;
@@ -267,7 +267,7 @@ impl<'a> Folder<'a> {
         ErrorKind::NoVariant { variant: variant.into(), found }.at(self.root)
     }
 
-    /// The error where a family was asked for and is not there.
+    /// The error for a requested family that is absent.
     fn nothing(&self, family: Family) -> Error {
         let found = self.weights_and_indexes();
         ErrorKind::NoFamily { stem: family.stem(), found }.at(self.root)
@@ -278,14 +278,14 @@ impl<'a> Folder<'a> {
     }
 }
 
-/// The remark on indexes that are ignored.
+/// The remark on ignored indexes.
 fn not_read(indexes: &[String]) -> String {
     let names: Vec<String> =
         indexes.iter().map(|name| PathText(name.as_ref()).to_string()).collect();
     format!("{}: not read", names.join(", "))
 }
 
-/// The ending of an index without a variant.
+/// The end of the name of an index without a variant.
 pub(super) const INDEX_ENDING: &str = ".safetensors.index.json";
 
 /// The name of a single file.
@@ -294,7 +294,7 @@ fn single_name(stem: &str, variant: Option<&str>) -> String {
     format!("{stem}{dotted}{}", shard_path::EXTENSION)
 }
 
-/// The names that an index can have. Writers have put the variant in three places.
+/// The possible names of an index. Writers put the variant in three places.
 fn index_names(stem: &str, variant: Option<&str>) -> Vec<String> {
     match variant {
         None => vec![format!("{stem}{INDEX_ENDING}")],

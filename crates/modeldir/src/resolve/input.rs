@@ -1,4 +1,4 @@
-//! What a path leads to: a weight file, an index, a model's folder, or a folder that holds several.
+//! Classifies a path: a weight file, an index, a model's folder, or a folder of several models.
 
 use std::fs;
 use std::io;
@@ -12,26 +12,25 @@ use super::listing::{Kind, Listing, Role, legacy_format};
 use crate::json::MaxBytes;
 use crate::{Error, ErrorKind, IndexPolicy, OpenOptions, Result, json};
 
-/// What a path leads to.
+/// The kind of thing at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Input {
-    /// A file to be read as weights, whatever its name.
+    /// A file to read as weights, whatever its name.
     File,
-    /// A file to be read as an index.
+    /// A file to read as an index.
     Index,
     Folder,
 }
 
 impl Input {
-    /// The folder in which a model's JSON files lie: the path itself, or the one that holds the
-    /// file.
+    /// The folder of a model's JSON files: the path itself, or the parent of the file.
     pub(crate) fn folder(self, path: &Path) -> &Path {
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         if self == Self::Folder { path } else { parent.unwrap_or(Path::new(".")) }
     }
 }
 
-/// Tells what a path leads to, without opening it.
+/// Classifies a path without opening it.
 pub(crate) fn classify(path: &Path) -> Result<Input> {
     let meta = fs::metadata(path).map_err(|source| unreachable(path, source))?;
     if meta.is_dir() {
@@ -49,9 +48,10 @@ pub(crate) fn classify(path: &Path) -> Result<Input> {
     Ok(Input::File)
 }
 
-/// Refuses options that choose among weights where the path or the list of files has chosen them.
+/// Refuses options that choose among weights if the path or the list of files has chosen already.
 ///
-/// To ignore the index has a use in all cases but that of the index's own path: none is read then.
+/// `IndexPolicy::Ignore` is refused only for the path of an index: for a weight file or a list of
+/// files, no index is read anyway.
 pub(super) fn refuse_options(path: &Path, input: Input, options: &OpenOptions) -> Result<()> {
     let refuse = |option, reason| Err(ErrorKind::UnusableOption { option, reason }.at(path));
     let chosen = match input {
@@ -76,7 +76,7 @@ pub(super) fn refuse_options(path: &Path, input: Input, options: &OpenOptions) -
     }
 }
 
-/// The error for a path that leads nowhere.
+/// The error for a path that cannot be reached.
 fn unreachable(path: &Path, source: io::Error) -> Error {
     if source.kind() != io::ErrorKind::NotFound {
         return io_error(path, "open", source);
@@ -87,7 +87,7 @@ fn unreachable(path: &Path, source: io::Error) -> Error {
     }
 }
 
-/// Refuses a folder that holds models in folders of its own, and names them.
+/// Refuses a folder with models in subfolders, and names them.
 pub(super) fn refuse_containers(
     root: &Path,
     listing: &Listing,
@@ -116,7 +116,7 @@ pub(super) fn refuse_containers(
     Err(ErrorKind::HubCacheRoot { repositories }.at(root))
 }
 
-/// Refuses a folder whose `model_index.json` tells of models in folders below it.
+/// Refuses a folder whose `model_index.json` lists models in subfolders.
 fn refuse_pipeline(root: &Path, listing: &Listing, max_bytes: u64) -> Result<()> {
     const MANIFEST: &str = "model_index.json";
     if !listing.has(MANIFEST) {
@@ -125,7 +125,7 @@ fn refuse_pipeline(root: &Path, listing: &Listing, max_bytes: u64) -> Result<()>
     let path = root.join(MANIFEST);
     let manifest =
         json::read(&path, MaxBytes::of_json(max_bytes)).and_then(|text| json::parse_object(&text));
-    // Where the manifest is broken every folder may be a component.
+    // With a broken manifest, every folder may be a component.
     let is_component = |name: &str| match &manifest {
         Ok((manifest, _)) => manifest.get(name).is_some_and(names_a_class),
         Err(_) => true,
@@ -135,7 +135,7 @@ fn refuse_pipeline(root: &Path, listing: &Listing, max_bytes: u64) -> Result<()>
     if components.is_empty() {
         return Ok(());
     }
-    // Models have a config.json, and tokenizers and schedulers have none.
+    // Models have a config.json; tokenizers and schedulers have none.
     let is_model = |name: &&str| root.join(name).join("config.json").exists();
     if components.iter().any(is_model) {
         components.retain(is_model);

@@ -1,4 +1,4 @@
-//! Which folders of a directory without weights have some: a hint for its error, at little cost.
+//! Finds subfolders with weights, for the error of a directory without any; bounded in cost.
 
 use std::ffi::OsString;
 use std::fs;
@@ -6,14 +6,13 @@ use std::path::{Path, PathBuf};
 
 use super::listing::{Kind, Role, role};
 
-/// Folders that are looked into.
+/// Most folders searched.
 const MAX_FOLDERS: usize = 100;
 
-/// Entries of each that are looked at.
+/// Most entries read in each.
 const MAX_ENTRIES: usize = 1000;
 
-/// Those of these folders of `root` that have weights or an index by their names, as far as they can
-/// be listed.
+/// The listable folders, among these of `root`, whose entries include weights or an index by name.
 pub(super) fn with_weights(
     root: &Path,
     folders: impl Iterator<Item = PathBuf>,
@@ -22,7 +21,7 @@ pub(super) fn with_weights(
 }
 
 fn holds_weights(folder: &Path) -> bool {
-    // A link can lead anywhere, such as to a file system that does not answer.
+    // A link may lead anywhere, even to a file system that hangs.
     if !fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir()) {
         return false;
     }
@@ -33,7 +32,7 @@ fn holds_weights(folder: &Path) -> bool {
     }))
 }
 
-/// Whether one of these entries is that of weights or an index; only the first are looked at.
+/// Whether one of the first entries is named like weights or an index.
 fn name_weights(entries: impl Iterator<Item = (OsString, Kind)>) -> bool {
     let is_of_weights =
         |(name, kind): (OsString, Kind)| matches!(role(&name, kind), Role::Weights | Role::Index);

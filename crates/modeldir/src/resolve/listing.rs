@@ -1,4 +1,4 @@
-//! What lies in a model's folder, one level deep, and which of it can be weights.
+//! The entries of a model's folder, one level deep, classified by name.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -24,27 +24,27 @@ pub(super) struct Entry {
     pub(super) role: Role,
 }
 
-/// What an entry is after links are followed.
+/// The kind of an entry, links followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     File,
     Folder,
     /// A link to nothing.
     Dangling,
-    /// A FIFO, a socket, a device, or something that cannot be looked at.
+    /// A FIFO, a socket, a device, or an entry whose metadata cannot be read.
     Special,
 }
 
-/// What an entry can be by its name.
+/// The role of an entry by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// Weights of this format.
+    /// Safetensors weights.
     Weights,
-    /// An index of this format.
+    /// An index of safetensors weights.
     Index,
-    /// A weight file or an index that a system or a tool hides.
+    /// A weight file or an index whose name starts with a dot.
     Hidden,
-    /// What a download leaves that goes on or was broken off.
+    /// Part of a download, running or interrupted.
     Partial,
     /// The state of a training run.
     Training,
@@ -57,7 +57,7 @@ pub(super) enum Role {
 }
 
 impl Listing {
-    /// Lists a folder. A link is followed to see what it leads to; nothing is opened.
+    /// Lists a folder. Links are followed to find their kind; nothing is opened.
     pub(super) fn read(folder: &Path) -> Result<Self> {
         let error = |source| io_error(folder, "list", source);
         let mut entries = Vec::new();
@@ -74,13 +74,13 @@ impl Listing {
         Ok(Self { entries, by_name })
     }
 
-    /// A folder that was not looked at.
+    /// The listing of a folder that was not read.
     pub(super) fn none() -> Self {
         Self { entries: Vec::new(), by_name: HashMap::new() }
     }
 
-    /// The names of all but folders, as far as they are text. What is no regular file after all, or
-    /// leads nowhere, says so when it is asked for, and hides no other file of its role.
+    /// The UTF-8 names of all entries except folders. Irregular files and dangling links are
+    /// included: they fail when opened, and must not be masked by another file of their role.
     pub(super) fn file_names(&self) -> Vec<String> {
         let files = self.entries.iter().filter(|entry| entry.kind != Kind::Folder);
         files.filter_map(|entry| entry.name.to_str().map(str::to_owned)).collect()
@@ -91,18 +91,18 @@ impl Listing {
         self.by_name.get(OsStr::new(name)).and_then(|position| self.entries.get(*position))
     }
 
-    /// Whether there is an entry of this name, whatever it is.
+    /// Whether there is an entry of this name, of any kind.
     pub(super) fn has(&self, name: &str) -> bool {
         self.get(name).is_some()
     }
 
-    /// The entries of one role.
+    /// The entries with a role.
     pub(super) fn of(&self, role: Role) -> impl Iterator<Item = &Entry> {
         self.entries.iter().filter(move |entry| entry.role == role)
     }
 }
 
-/// What an entry is after links are followed.
+/// The kind of an entry, links followed.
 fn kind(entry: &fs::DirEntry) -> Kind {
     let plain = entry.file_type();
     let is_link = plain.as_ref().is_ok_and(fs::FileType::is_symlink);
@@ -117,7 +117,7 @@ fn kind(entry: &fs::DirEntry) -> Kind {
     }
 }
 
-/// Endings of weights in other formats, and the formats.
+/// Extensions of weights in other formats, with the format.
 const LEGACY: [(&str, &str); 13] = [
     ("bin", "PyTorch"),
     ("pt", "PyTorch"),
@@ -134,7 +134,7 @@ const LEGACY: [(&str, &str); 13] = [
     ("tflite", "TensorFlow Lite"),
 ];
 
-/// Beginnings of files that hold the state of a training run.
+/// Prefixes of files that hold the state of a training run.
 const TRAINING: [&str; 7] = [
     "optimizer",
     "scheduler",
@@ -145,7 +145,7 @@ const TRAINING: [&str; 7] = [
     "trainer_state",
 ];
 
-/// What an entry can be by its name.
+/// The role of an entry by its name.
 pub(super) fn role(name: &OsStr, kind: Kind) -> Role {
     let text = name.to_string_lossy();
     let extension = Path::new(name).extension().unwrap_or_default().to_string_lossy();
@@ -172,7 +172,7 @@ pub(super) fn role(name: &OsStr, kind: Kind) -> Role {
     }
 }
 
-/// Whether a name ends as the traces of a download do.
+/// Whether an extension is that of a partial download.
 pub(super) fn is_partial(extension: &str) -> bool {
     matches!(extension, "incomplete" | "lock" | "aria2" | "crdownload" | "download" | "tmp")
         || extension.starts_with("part")
@@ -184,7 +184,7 @@ pub(super) fn is_legacy_index(name: &str) -> bool {
     legacy_format(Path::new(stem)).is_some()
 }
 
-/// The format of which a name is that of weights, if it is another one.
+/// The format of weights by name, if it is not safetensors.
 pub(super) fn legacy_format(name: &Path) -> Option<&'static str> {
     let extension = name.extension()?;
     LEGACY.iter().find(|(legacy, _)| extension == *legacy).map(|(_, format)| *format)

@@ -1,4 +1,4 @@
-//! Why a shard that the index names is probably missing.
+//! Probable causes of missing shards.
 
 use std::collections::HashMap;
 use std::fs;
@@ -7,30 +7,30 @@ use std::path::{Path, PathBuf};
 use super::listing::{Listing, is_partial};
 use crate::MissingCause;
 
-/// Shards of which the cause is looked for. A directory that lacks more lacks them for one cause.
+/// Most shards whose cause is looked up. If more are missing, the cause is the same for all.
 const MAX_SHARDS: usize = 100;
 
-/// Finds out why shards of one model are missing. Lists each folder once.
+/// Finds why shards of one model are missing. Lists each folder once.
 #[derive(Debug)]
 pub(crate) struct Causes<'a> {
     root: &'a Path,
-    /// The folders that were looked into, relative to `root`; none for those that are not there.
+    /// The folders listed so far, relative to `root`; `None` for unreadable ones.
     listings: HashMap<PathBuf, Option<Listing>>,
-    /// Shards that were looked for.
+    /// The number of shards looked up so far.
     num_shards: usize,
 }
 
 impl<'a> Causes<'a> {
-    /// Nothing is looked at yet.
+    /// Starts without any folder listed.
     pub(crate) fn new(root: &'a Path) -> Self {
         Self { root, listings: HashMap::new(), num_shards: 0 }
     }
 
-    /// Why `shard`, a path relative to the root that does not open, is probably missing.
+    /// The probable cause why `shard`, a path relative to the root, cannot be opened.
     ///
-    /// Looks for a dangling link, for what downloads leave beside the shard, and for what the hub's
-    /// own tools leave in `.cache/huggingface/download` and in the blobs of a hub cache. After
-    /// [`MAX_SHARDS`] shards it does so no more.
+    /// Looks for a dangling link, for partial downloads beside the shard, and for those of the
+    /// hub's own tools in `.cache/huggingface/download` and in the blobs of a hub cache. After
+    /// [`MAX_SHARDS`] shards it returns [`MissingCause::NotLookedFor`].
     pub(crate) fn cause(&mut self, shard: &Path) -> MissingCause {
         if self.num_shards == MAX_SHARDS {
             return MissingCause::NotLookedFor;
@@ -44,10 +44,10 @@ impl<'a> Causes<'a> {
         found.map_or(MissingCause::Unknown, MissingCause::Incomplete)
     }
 
-    /// The traces of a download in the folder of a path.
+    /// A partial download of a file, in the folder of its path.
     fn beside(&mut self, path: &Path) -> Option<PathBuf> {
         let name = path.file_name()?.to_str()?;
-        // `.name.xyz.incomplete` is hidden until it is whole.
+        // `.name.xyz.incomplete` is hidden until the download is complete.
         let rest = |entry: &str| {
             let entry = entry.strip_prefix('.').unwrap_or(entry);
             entry.strip_prefix(name)?.strip_prefix('.').map(str::to_owned)
@@ -61,14 +61,15 @@ impl<'a> Causes<'a> {
         self.first_in(path.parent()?, is_trace)
     }
 
-    /// What `hf download --local-dir` leaves: a folder that mirrors the model's.
+    /// A partial download of `hf download --local-dir`, which uses a folder that mirrors the
+    /// model's.
     fn in_downloads(&mut self, shard: &Path) -> Option<PathBuf> {
         let mirror = Path::new(".cache/huggingface/download").join(shard);
         if let Some(found) = self.beside(&mirror) {
             return Some(found);
         }
-        // Newer versions name the part by a hash; the lock still bears the shard's name, and the
-        // metadata is written when the shard is whole.
+        // Newer versions name the partial file by a hash. The lock still has the shard's name, and
+        // the metadata is written when the shard is complete.
         let trace = |ending: &str| {
             let mut name = mirror.clone().into_os_string();
             name.push(ending);
@@ -80,7 +81,7 @@ impl<'a> Causes<'a> {
         self.first_in(mirror.parent()?, is_incomplete)
     }
 
-    /// What a broken download leaves in the blobs of a hub cache, if the root is a snapshot in one.
+    /// A partial download in the blobs of a hub cache, if the root is a snapshot in one.
     fn in_blobs(&mut self) -> Option<PathBuf> {
         let is_snapshot = self.root.parent()?.file_name()? == "snapshots";
         if !is_snapshot {
@@ -89,7 +90,7 @@ impl<'a> Causes<'a> {
         self.first_in(Path::new("../../blobs"), is_incomplete)
     }
 
-    /// The first entry by name of a folder below the root that fits.
+    /// The first matching entry, by name, of a folder below the root.
     fn first_in(&mut self, folder: &Path, fits: impl Fn(&str) -> bool) -> Option<PathBuf> {
         let read = || Listing::read(&self.root.join(folder)).ok();
         let listing = self.listings.entry(folder.to_owned()).or_insert_with(read).as_ref()?;
@@ -180,7 +181,7 @@ mod tests {
         let mut causes = Causes::new(dir.path());
         let incomplete = MissingCause::Incomplete("a.safetensors.part".into());
         assert_eq!(causes.cause(Path::new("a.safetensors")), incomplete);
-        // What comes later is not seen, as the folder is not listed again.
+        // A later file is not found, as the folder is not listed again.
         fs::write(dir.path().join("b.safetensors.part"), "").unwrap();
         assert_eq!(causes.cause(Path::new("b.safetensors")), MissingCause::Unknown);
         for _ in 2..MAX_SHARDS {

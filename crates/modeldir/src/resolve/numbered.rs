@@ -1,4 +1,4 @@
-//! Sets of files that number themselves: `model-00002-of-00005.safetensors`.
+//! Sets of numbered files: `model-00002-of-00005.safetensors`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,31 +6,31 @@ use std::path::{Path, PathBuf};
 use super::listing::{Listing, Role};
 use crate::{ErrorKind, Result, natural, shard_path};
 
-/// More files than this are not a set, whatever a name says.
+/// The largest total of a set; a name with a larger one is not numbered.
 const MAX_TOTAL: u64 = 100_000;
 
-/// All numbered files of a folder that belong to one set by their names.
+/// All numbered files of a folder whose names belong to one set.
 #[derive(Debug)]
 pub(super) struct NumberedSet {
-    /// What stands before the number, without the `-` or `_` at its end.
+    /// The part before the number, without the `-` or `_` at its end.
     pub(super) stem: String,
-    /// What stands behind the total, as `fp16` in `model-00001-of-00002.fp16.safetensors`.
+    /// The part after the total, such as `fp16` in `model-00001-of-00002.fp16.safetensors`.
     pub(super) variant: Option<String>,
     total: u64,
     key: Key,
-    /// Digits of the shortest number.
+    /// The least number of digits.
     width: usize,
-    /// The files that are there, by number.
+    /// The files present, by number.
     files: BTreeMap<u64, String>,
 }
 
-/// What the names of a set have in common.
+/// The common parts of the names of a set.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     before: String,
     total: String,
     after: String,
-    /// Tells sets apart that have the same numbers, as `x-1-of-1` and `x-01-of-1`.
+    /// Distinguishes sets with the same numbers, such as `x-1-of-1` and `x-01-of-1`.
     copy: usize,
 }
 
@@ -64,12 +64,12 @@ impl NumberedSet {
         self.files.values().next().map(String::as_str).unwrap_or_default()
     }
 
-    /// The files that are there, by number.
+    /// The files present, by number.
     pub(super) fn paths(&self) -> impl Iterator<Item = PathBuf> {
         self.files.values().map(PathBuf::from)
     }
 
-    /// Whether the set is that of `stem` and `variant`, in either spelling.
+    /// Whether the set belongs to `stem` and `variant`, in either spelling.
     pub(super) fn is_of(&self, stem: &str, variant: Option<&str>) -> bool {
         match (variant, &self.variant) {
             (None, None) => self.stem == stem,
@@ -79,7 +79,7 @@ impl NumberedSet {
         }
     }
 
-    /// The name of the file with a number.
+    /// The file name for a number.
     fn name(&self, number: u64) -> String {
         let (Key { before, total, after, .. }, width) = (&self.key, self.width);
         format!("{before}{number:0width$}-of-{total}{after}{}", shard_path::EXTENSION)
@@ -87,8 +87,8 @@ impl NumberedSet {
 
     /// All files of the set, by number.
     ///
-    /// Numbers go from 1 to the total, or from 0 to one less, or from 0 to the total, as some
-    /// writers count.
+    /// Depending on the writer, numbers run from 1 to the total, from 0 to one less, or from 0 to
+    /// the total.
     ///
     /// # Errors
     ///
@@ -112,16 +112,16 @@ impl NumberedSet {
     }
 }
 
-/// A numbered name, taken apart.
+/// The parts of a numbered name.
 struct Parsed {
     key: Key,
     number: u64,
-    /// Digits of the number.
+    /// The number of digits.
     width: usize,
     total: u64,
 }
 
-/// Takes a name apart: what its set has in common, its number, and how many there should be.
+/// Splits a name into the common parts of its set, its number and the total.
 fn parse(name: &str) -> Option<Parsed> {
     let name = name.strip_suffix(shard_path::EXTENSION)?;
     let (left, right) = name.rsplit_once("-of-")?;

@@ -1,4 +1,4 @@
-//! Which weights a folder holds already, for whoever is to write some into it.
+//! Weights already present in a folder, for saving into it.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -12,13 +12,13 @@ use crate::{Family, Result};
 pub(crate) struct Present {
     /// Indexes of the family without a variant.
     pub(crate) indexes: Vec<PathBuf>,
-    /// Files of the family without a variant: the single one and numbered ones.
+    /// Weight files of the family without a variant: the single one and numbered ones.
     pub(crate) shards: Vec<PathBuf>,
-    /// Weights and indexes of anything else.
+    /// All other weights and indexes.
     pub(crate) others: Vec<PathBuf>,
 }
 
-/// Lists the weights of a folder, told apart by whether they are those of this family.
+/// Lists the weights of a folder, separated by whether they belong to this family.
 pub(crate) fn present(folder: &Path, family: Family) -> Result<Present> {
     let listing = Listing::read(folder)?;
     let single = format!("{}.safetensors", family.stem());

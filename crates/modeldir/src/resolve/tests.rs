@@ -1,4 +1,4 @@
-//! Folders of every kind, and what is opened of them.
+//! Folders of every kind, and the weights found in them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::{
     Result,
 };
 
-/// A folder with these files. What follows `=` in a name is the text of the file.
+/// A folder with these files. The text after `=` in a name is the content of the file.
 fn folder(files: &[&str]) -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     for file in files {
@@ -29,7 +29,7 @@ fn resolve(path: &Path, options: &OpenOptions, config: Option<&ModelConfig>) -> 
     super::resolve(path, classify(path)?, options, config)
 }
 
-/// What is wrong with a path itself.
+/// The error of an unusable path.
 fn file_kind(refused: Result<Resolved>) -> tensorfile::ErrorKind {
     match refused.map_err(Error::into_kind) {
         Err(ErrorKind::File(kind)) => kind,
@@ -61,7 +61,7 @@ fn paths(names: &[&str]) -> Vec<PathBuf> {
     names.iter().map(PathBuf::from).collect()
 }
 
-/// Name and reason of what is ignored.
+/// Name and reason of each ignored file.
 fn ignored(resolved: &Resolved) -> Vec<(&str, IgnoreReason)> {
     resolved.ignored.iter().map(|file| (file.path.to_str().unwrap(), file.reason)).collect()
 }
