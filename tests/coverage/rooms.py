@@ -14,8 +14,9 @@ import sys
 # none of them, for it has constants only, of which no line is run.
 PURE = {
     "tensorfile": [
-        "byte_runs", "dtype", "element", "float8", "float_cast", "gather", "header", "lookalike",
-        "quote", "reserve", "rows", "selection", "shape", "similar", "to_f32",
+        "byte_runs", "dtype", "element", "error", "fill", "float8", "float_cast", "header", "json_text",
+        "limit", "lookalike", "quote", "reads", "reserve", "rows", "selection", "shape", "similar",
+        "to_f32", "view",
     ],
     "modeldir": [
         "alias", "index_text", "join", "layout", "natural", "partition", "plan", "request",
