@@ -199,7 +199,7 @@ fn a_mapped_plan_cannot_be_cast() {
     assert!(matches!(error.kind(), ErrorKind::CastMap { .. }), "{error}");
     assert_eq!(error.tensor(), Some("wide"));
     assert!(error.to_string().ends_with(
-        r#"tensor "wide": planned as F32, and mapped tensors stay BF16 (load converts them)"#
+        r#"tensor "wide": planned as F32, but mapped tensors stay BF16 (load converts them)"#
     ));
     // What no cast applies to stays what it is.
     let store = map(&plan.only(["long", "whole", "double"]).unwrap()).unwrap();

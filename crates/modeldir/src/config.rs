@@ -263,7 +263,7 @@ mod tests {
         assert_eq!(
             config.notes(),
             [
-                "config.json: duplicate key \"vocab_size\": the last one counts",
+                "config.json: duplicate key \"vocab_size\": the last one wins",
                 "config.json: architectures: expected a list of strings, found a string",
                 "config.json: hidden_size: expected a whole number, found a string",
             ]

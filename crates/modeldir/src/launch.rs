@@ -150,7 +150,7 @@ impl Rank {
             check_less(local_rank, local_size.unwrap_or(size))?;
         }
         if let Some(local_size) = local_size.filter(|on_host| on_host.value > size.value) {
-            return Err(impossible(local_size, size, "more ranks on one host than there are"));
+            return Err(impossible(local_size, size, "more ranks on one host than in the job"));
         }
         let [local_rank, local_size] = [local_rank, local_size].map(|n| n.map(|n| n.value));
         Ok(Self { rank: rank.value, size: size.value, local_rank, local_size, launcher })

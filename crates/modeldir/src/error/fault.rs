@@ -19,7 +19,7 @@ pub enum Fault {
     UnusableShard { shard: Arc<Path>, error: tensorfile::Error, tensors: Vec<String> },
     /// The index maps a tensor to a shard that does not hold it.
     #[error(
-        "tensor {} is not in shard {}, to which the index maps it{}",
+        "tensor {} is not in shard {}, where the index places it{}",
         Quoted(tensor),
         PathText(shard),
         ElseIn(found_in)
@@ -57,12 +57,12 @@ impl fmt::Display for MissingCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unknown => Ok(()),
-            Self::NotLookedFor => f.write_str(" (the cause was not looked for)"),
+            Self::NotLookedFor => f.write_str(" (cause not looked up)"),
             Self::DanglingLink(target) => {
                 write!(f, " (a dangling link: {} does not exist)", PathText(target))
             }
             Self::Incomplete(part) => {
-                write!(f, " (download incomplete: {} is there)", PathText(part))
+                write!(f, " (download incomplete: {} exists)", PathText(part))
             }
         }
     }

@@ -61,8 +61,8 @@ pub enum ErrorKind {
     /// The directory has no safetensors weights.
     #[error(
         "no safetensors weights in this directory{}{}",
-        Found("found, and not read by this library", found),
-        Found("folders in it that have some", folders)
+        Found("unsupported or unfinished", found),
+        Found("subfolders with weights", folders)
     )]
     NoWeights {
         /// Weights of other formats, and partial downloads.
@@ -77,7 +77,7 @@ pub enum ErrorKind {
         format: &'static str,
     },
     /// An option does not apply to what is at the path.
-    #[error("OpenOptions::{option} has no use here: {reason}")]
+    #[error("OpenOptions::{option} does not apply here: {reason}")]
     UnusableOption {
         /// The field of [`OpenOptions`](crate::OpenOptions).
         option: &'static str,
@@ -117,7 +117,7 @@ pub enum ErrorKind {
     /// Some of the numbered files are missing, and there is no index to tell whether they belong to
     /// the model.
     #[error(
-        "no index, and {found} of {total} numbered files are there; missing: {}",
+        "no index, and only {found} of {total} numbered files exist; missing: {}",
         Names(missing)
     )]
     MissingNumbered {
@@ -130,8 +130,8 @@ pub enum ErrorKind {
     },
     /// Shards named by the index are missing, and a single file exists that may be the model.
     #[error(
-        "shards that it names are missing ({}), and {} lies beside it; IndexPolicy::Ignore opens \
-         that, and the index's own path what it names",
+        "names missing shards ({}), and {} exists; IndexPolicy::Ignore opens that file, and the path \
+         of the index opens the index",
         Names(missing),
         PathText(single)
     )]
@@ -220,7 +220,7 @@ pub enum ErrorKind {
     #[error("not an index: it has no weight_map")]
     NoWeightMap,
     /// The weight map is empty, and there is no single file either.
-    #[error("its weight_map is empty, and there is no single file beside it")]
+    #[error("its weight_map is empty, and no single file exists")]
     EmptyWeightMap,
     /// The weight map gives a shard path that leads out of the directory or names no weight file.
     #[error("shard path {} is not allowed: {reason}", Quoted(value))]
@@ -268,7 +268,7 @@ pub enum ErrorKind {
     },
     /// A mapped tensor cannot be converted.
     #[error(
-        "planned as {}, and mapped tensors stay {} (load converts them)",
+        "planned as {}, but mapped tensors stay {} (load converts them)",
         cast.target().dtype(),
         cast.source().dtype()
     )]
@@ -302,7 +302,7 @@ pub enum ErrorKind {
     // -- Saving.
     /// The directory already holds weights.
     #[error(
-        "weights are there already (Existing::Replace replaces those of this model): {}",
+        "the directory already has weights (Existing::Replace replaces those of this model): {}",
         Names(found)
     )]
     WeightsExist {

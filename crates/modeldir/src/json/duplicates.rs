@@ -40,7 +40,7 @@ impl<'de> Visitor<'de> for Keys<'_> {
         let mut seen = BTreeSet::new();
         while let Some(key) = map.next_key::<String>()? {
             if seen.contains(&key) && self.0.len() < MAX_NOTES {
-                self.0.push(format!("duplicate key {}: the last one counts", Quoted(&key)));
+                self.0.push(format!("duplicate key {}: the last one wins", Quoted(&key)));
             }
             seen.insert(key);
             map.next_value_seed(Keys(&mut *self.0))?;
@@ -86,7 +86,7 @@ mod tests {
     fn each_duplicate_is_noted_at_any_depth() {
         let text =
             r#"{"a": 1, "\u0061": 2.5, "b": [{"c": null, "c": "x"}], "d": {"a": -1}, "a": true}"#;
-        let note = |key: &str| format!("duplicate key \"{key}\": the last one counts");
+        let note = |key: &str| format!("duplicate key \"{key}\": the last one wins");
         assert_eq!(duplicate_keys(text), [note("a"), note("c"), note("a")]);
     }
 

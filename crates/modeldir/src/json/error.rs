@@ -47,7 +47,7 @@ pub enum JsonError {
         found: Box<str>,
     },
     /// The values would take more memory than any valid file of this kind.
-    #[error("its values need some {needed} bytes of memory, the limit is {max}")]
+    #[error("its values need about {needed} bytes of memory, the limit is {max}")]
     TooDense {
         /// The estimated memory for the values, in bytes.
         needed: u64,

@@ -214,7 +214,7 @@ mod tests {
     fn the_last_duplicate_counts_and_is_noted() {
         let (object, notes) = parse_object(r#"{"a": 1, "a": NaN}"#).unwrap();
         assert_eq!(object["a"], json!({ "__float__": "NaN" }));
-        assert_eq!(notes, ["duplicate key \"a\": the last one counts"]);
+        assert_eq!(notes, ["duplicate key \"a\": the last one wins"]);
     }
 
     #[test]

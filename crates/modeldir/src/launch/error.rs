@@ -39,7 +39,7 @@ pub enum LaunchError {
         reason: &'static str,
     },
     /// A text does not have the form rank/size.
-    #[error("{}: expected a rank and how many there are, such as 0/4", Quoted(text))]
+    #[error("{}: expected rank/size, such as 0/4", Quoted(text))]
     NotARank {
         /// The text.
         text: Box<str>,

@@ -163,7 +163,7 @@ fn rejects_what_is_no_number() {
 #[test]
 fn rejects_numbers_that_do_not_go_together() {
     let less = "a rank is from 0 to one less than the size";
-    let more = "more ranks on one host than there are";
+    let more = "more ranks on one host than in the job";
     for (environment, names, reason) in [
         ("RANK=4 WORLD_SIZE=4", "RANK=4, WORLD_SIZE=4", less),
         ("RANK=0 WORLD_SIZE=0", "RANK=0, WORLD_SIZE=0", less),

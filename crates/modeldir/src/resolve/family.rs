@@ -128,7 +128,7 @@ impl<'a> Folder<'a> {
         match (single, &*sets) {
             (Some(single), []) => Ok(Some(Choice::of_files([single.into()]))),
             (Some(single), _) => Err(self.ambiguous(
-                "a single file and numbered files, and no index says which",
+                "a single file and numbered files, and no index to choose",
                 [single.into()]
                     .into_iter()
                     .chain(sets.iter().flat_map(|set| set.paths()))
@@ -137,7 +137,7 @@ impl<'a> Folder<'a> {
             (None, []) => Ok(None),
             (None, [set]) => self.numbered_set(set).map(Some),
             (None, _) => Err(self.ambiguous(
-                "several numbered sets, and no index says which",
+                "several numbered sets, and no index to choose",
                 sets.iter().flat_map(|set| set.paths()).collect(),
             )),
         }
@@ -157,7 +157,7 @@ impl<'a> Folder<'a> {
             [name] => {
                 let stem = name.strip_suffix(INDEX_ENDING).unwrap_or(name);
                 let name = PathText(name.as_ref());
-                let remark = format!("{name}: is the only index, and none of the known names");
+                let remark = format!("{name}: is the only index; its name is not a known one");
                 let choice = self.stem(stem, None)?.unwrap_or_default();
                 return Ok(choice.remarking(remark));
             }
@@ -172,14 +172,14 @@ impl<'a> Folder<'a> {
             _ if self.holds_variants() => Err(self.only_variants()),
             ([], [only]) => {
                 let remark = format!(
-                    "{}: is the only weight file, and none of the known names",
+                    "{}: is the only weight file; its name is not a known one",
                     PathText(only)
                 );
                 Ok(Choice::of_files([only.clone()]).remarking(remark))
             }
             ([set], []) => self.numbered_set(set),
             _ => Err(self.ambiguous(
-                "several weight files, and nothing says which belong together",
+                "several weight files, and no index or numbering groups them",
                 self.of_role(Role::Weights).collect(),
             )),
         }
