@@ -48,8 +48,8 @@ impl fmt::Display for AliasRule {
     }
 }
 
-/// Most aliases taken from metadata; other rules have no limit. Real models have some hundred at
-/// most.
+/// The maximum number of aliases from metadata; other rules have no limit. Real models have a few
+/// hundred at most.
 const MAX_FROM_METADATA: usize = 10_000;
 
 /// The aliases of a model, by name.

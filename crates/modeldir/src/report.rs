@@ -120,7 +120,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// Most lines written for one kind of fact.
+/// The maximum number of lines for one kind of fact.
 const MAX_LINES: usize = 1000;
 
 /// Writes a line for each of the first facts of a kind, and the number of the others.

@@ -6,10 +6,11 @@ use rayon::{ThreadBuilder, ThreadPool, ThreadPoolBuilder};
 
 use crate::{ErrorKind, Result};
 
-/// Most files that a call opens simultaneously: some systems allow a process 256, or even 64.
+/// The maximum number of files that a call opens simultaneously: some systems allow a process 256,
+/// or even 64.
 pub(crate) const MAX_OPEN_FILES: usize = 32;
 
-/// Most threads started by default: more do not make memory faster.
+/// The default maximum of threads: more do not make memory faster.
 const MAX_DEFAULT: usize = 16;
 
 /// The number of threads for this many pieces of work: as requested, or one for each processor

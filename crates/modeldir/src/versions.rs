@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// Most versions returned. Real lists have one or two, and each is one more file to look for.
+/// The maximum number of versions returned. Real lists have one or two, and each costs a look-up.
 const MAX_VERSIONS: usize = 32;
 
 /// The names of the form `STEM.1.2.3.json` in a JSON list, highest version first, without

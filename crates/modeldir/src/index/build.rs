@@ -21,7 +21,8 @@ use crate::resolve::Causes;
 use crate::weight_map::WeightMap;
 use crate::{Error, ErrorKind, Fault, Result};
 
-/// Most tensor faults listed by an error; the others are only counted, as there may be millions.
+/// The maximum number of tensor faults in an error; the others are only counted, as there may be
+/// millions.
 const MAX_TENSOR_FAULTS: usize = 1000;
 
 /// What building an index found odd but accepted.

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use tensorfile::Quoted;
 
-/// Most notes kept for one file.
+/// The maximum number of notes on one file.
 const MAX_NOTES: usize = 64;
 
 /// A note for each duplicate key in an object of this JSON text.

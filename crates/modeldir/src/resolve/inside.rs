@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use super::listing::{Kind, Role, role};
 
-/// Most folders searched.
+/// The maximum number of folders searched.
 const MAX_FOLDERS: usize = 100;
 
-/// Most entries read in each.
+/// The maximum number of entries read in each.
 const MAX_ENTRIES: usize = 1000;
 
 /// The listable folders, among these of `root`, whose entries include weights or an index by name.

@@ -80,7 +80,7 @@ impl Listing {
     }
 
     /// The UTF-8 names of all entries except folders. Irregular files and dangling links are
-    /// included: they fail when opened, and must not be masked by another file of their role.
+    /// included: they fail when opened, instead of giving way to another file of their role.
     pub(super) fn file_names(&self) -> Vec<String> {
         let files = self.entries.iter().filter(|entry| entry.kind != Kind::Folder);
         files.filter_map(|entry| entry.name.to_str().map(str::to_owned)).collect()

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use super::listing::{Listing, is_partial};
 use crate::MissingCause;
 
-/// Most shards whose cause is looked up. If more are missing, the cause is the same for all.
+/// The maximum number of shards whose cause is looked up. If more are missing, they are likely to
+/// share a cause.
 const MAX_SHARDS: usize = 100;
 
 /// Finds why shards of one model are missing. Lists each folder once.
