@@ -9,14 +9,14 @@ use tensorfile::SourceFile;
 
 use crate::{ErrorKind, Result};
 
-/// A commit hash has 40 or 64 digits; a longer ref file holds something else.
+/// A commit hash has 40 or 64 digits; a ref file longer than this holds something else.
 const MAX_REF_BYTES: u64 = 1024;
 
 /// Returns the folder of the hub cache, whether or not it exists.
 ///
 /// The first of these that is set: `HF_HUB_CACHE`, `HUGGINGFACE_HUB_CACHE`, `HF_HOME` with `hub`
 /// appended, `XDG_CACHE_HOME` with `huggingface/hub` appended; else `~/.cache/huggingface/hub`.
-/// `~`, `$NAME` and `${NAME}` in their values are expanded. An empty variable is unset.
+/// `~`, `$NAME` and `${NAME}` in their values are expanded. Empty means unset.
 ///
 /// # Errors
 ///

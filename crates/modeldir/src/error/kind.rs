@@ -130,8 +130,8 @@ pub enum ErrorKind {
     },
     /// Shards named by the index are missing, and a single file exists that may be the model.
     #[error(
-        "names missing shards ({}), and {} exists; IndexPolicy::Ignore opens that file, and the path \
-         of the index opens the index",
+        "names missing shards ({}), and {} exists; IndexPolicy::Ignore opens that file, and the \
+         path of the index opens the index",
         Names(missing),
         PathText(single)
     )]
