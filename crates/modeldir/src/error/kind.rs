@@ -116,10 +116,7 @@ pub enum ErrorKind {
     },
     /// Some of the numbered files are missing, and there is no index to tell whether they belong to
     /// the model.
-    #[error(
-        "no index, and {found} of {total} numbered files exist; missing: {}",
-        Names(missing)
-    )]
+    #[error("no index, and {found} of {total} numbered files exist; missing: {}", Names(missing))]
     MissingNumbered {
         /// The number of files present.
         found: usize,
