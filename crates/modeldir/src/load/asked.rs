@@ -1,10 +1,10 @@
-//! Counts what a taker of tensors in async code has asked for, so that who reads for it can wait.
+//! Counts the tensors that an async caller has requested, so that the reading thread can wait.
 
 use std::sync::PoisonError;
 
 use super::sync::{Condvar, Mutex, MutexGuard};
 
-/// Counts how often a taker has asked for one more, for those who wait for it.
+/// The number of tensors that an async caller has requested.
 #[derive(Debug, Default)]
 pub(crate) struct Asked {
     state: Mutex<State>,
@@ -18,19 +18,19 @@ struct State {
 }
 
 impl Asked {
-    /// Asks for one more: whoever asks has done with all that it got before, or keeps it.
+    /// Requests one more: the caller is done with the earlier ones, or keeps them.
     pub(crate) fn ask(&self) {
         self.lock().count += 1;
         self.changed.notify_all();
     }
 
-    /// Says that nobody will ask any more.
+    /// Ends the requests: no more will come.
     pub(crate) fn leave(&self) {
         self.lock().has_left = true;
         self.changed.notify_all();
     }
 
-    /// Waits until more than so many have been asked for; false if that will not be.
+    /// Waits until more than this many have been requested; false if the requests have ended.
     pub(crate) fn wait_for_more_than(&self, count: usize) -> bool {
         let mut state = self.lock();
         while state.count <= count && !state.has_left {

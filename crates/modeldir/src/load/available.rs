@@ -1,5 +1,5 @@
-//! How much memory this process can still have: what the machine has left, and the limits of the
-//! control groups that the process is in. Pure but for the files that it asks for.
+//! How much memory this process can still get: the machine's available memory and the limits of its
+//! control groups.
 
 mod groups;
 
@@ -8,7 +8,7 @@ use std::path::Path;
 use super::memory_limit::MemoryLimit;
 use crate::{ErrorKind, Result};
 
-/// Whether a load makes sure that there is memory before it allocates any.
+/// Whether a load checks for enough memory before it allocates.
 ///
 /// ```
 /// use modeldir::{Error, ErrorKind, LoadOptions, MemoryCheck, ModelDir};
@@ -28,21 +28,21 @@ use crate::{ErrorKind, Result};
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum MemoryCheck {
-    /// Nothing is checked. A length for which the system has no addresses is an error all the same;
-    /// but Linux grants more than there is, and ends the process when it is filled.
+    /// No check. Failed allocations are still errors, but Linux overcommits: the OOM killer may end
+    /// the process while memory is filled.
     #[default]
     Skip,
-    /// What the load will take, with the memory of its threads and without memory that is used
-    /// again, is compared with what Linux says is available: `MemAvailable` of the machine, and the
-    /// limit of every control group around the process less what it uses, page cache not counted.
-    /// A limit that cannot be read is none. On other systems this is as [`Skip`](Self::Skip).
+    /// Compares what the load allocates, buffers of its threads included and reused memory
+    /// excluded, with what Linux reports as available: `MemAvailable` of the machine, and the limit
+    /// of every control group around the process minus its use, page cache not counted. A limit
+    /// that cannot be read is ignored. On other systems this is [`Skip`](Self::Skip).
     ///
-    /// It is a look beforehand, and keeps no memory from others.
+    /// The check reserves nothing: other processes may take the memory in between.
     Available,
 }
 
 impl MemoryCheck {
-    /// Makes sure that there are this many bytes for a load from `root`, if that is asked for.
+    /// Fails if the check is on and fewer bytes than needed are available.
     pub(super) fn check(self, root: &Path, needed: u64) -> Result<()> {
         match self {
             Self::Available if cfg!(target_os = "linux") => {
@@ -62,7 +62,7 @@ fn check(root: &Path, needed: u64, tightest: Option<(u64, MemoryLimit)>) -> Resu
     }
 }
 
-/// The least that any limit leaves, and which one that is; `read` gives the text of a file.
+/// The tightest limit and the bytes that it leaves; `read` returns the text of a file.
 fn tightest(read: impl Fn(&Path) -> Option<String>) -> Option<(u64, MemoryLimit)> {
     let machine = read(Path::new("/proc/meminfo"));
     let machine = machine.and_then(|text| mem_available(&text));

@@ -1,4 +1,4 @@
-//! The memory of a stream: bounded, and used again.
+//! The memory of a stream: bounded and reused.
 
 use std::path::Path;
 use std::sync::PoisonError;
@@ -8,7 +8,7 @@ use tensorfile::{Buffer, BufferMut};
 use super::sync::{Condvar, Mutex, MutexGuard};
 use crate::Result;
 
-/// Regions that are in use or ready for it, of bounded length in all.
+/// Regions in use and regions ready for reuse, of bounded total length.
 #[derive(Debug)]
 pub(super) struct Budget {
     max: u64,
@@ -18,9 +18,9 @@ pub(super) struct Budget {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Bytes of the regions that are in use, and of those below.
+    /// Bytes of all regions, in use and free.
     charged: u64,
-    /// Regions that nobody uses.
+    /// Free regions.
     idle: Vec<BufferMut>,
     stopped: bool,
 }
@@ -30,9 +30,9 @@ impl Budget {
         Self { max, state: Mutex::default(), changed: Condvar::new() }
     }
 
-    /// A region of at least this length; waits until enough is given back. `None` once stopped.
+    /// Takes a region of at least this length; waits until enough is returned. `None` once stopped.
     ///
-    /// The length must not be more than all there may be.
+    /// The length must not exceed the bound.
     pub(super) fn take(&self, path: &Path, byte_len: usize) -> Result<Option<BufferMut>> {
         let mut state = self.lock();
         loop {
@@ -56,7 +56,7 @@ impl Budget {
         Ok(Some(BufferMut::with_len(byte_len).map_err(|kind| kind.at(path))?))
     }
 
-    /// Gives back what was taken. If somebody has kept a part of it, it is theirs.
+    /// Returns a region. A region that a tensor still references is no longer counted.
     pub(super) fn give_back(&self, buffer: Buffer) {
         let byte_len = buffer.len() as u64;
         let mut state = self.lock();
@@ -67,7 +67,7 @@ impl Budget {
         self.changed.notify_all();
     }
 
-    /// Lets nobody wait any more.
+    /// Ends all waiting: no more regions are handed out.
     pub(super) fn stop(&self) {
         self.lock().stopped = true;
         self.changed.notify_all();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::sync::{AtomicBool, Ordering};
 
-/// Ends the loads that were given it; cheap to clone, and all clones are the same flag.
+/// Ends loads; cheap to clone, and all clones are one flag.
 ///
 /// ```
 /// use modeldir::{Cancel, Error, ErrorKind, LoadOptions, ModelDir};
@@ -27,13 +27,13 @@ struct Flag {
 }
 
 impl Cancel {
-    /// A flag of its own that counts as set when the other one is.
+    /// A new flag that is also set when this one is.
     pub(crate) fn child_of(parent: Option<&Self>) -> Self {
         Self(Arc::new(Flag { is_set: AtomicBool::new(false), parent: parent.cloned() }))
     }
 
-    /// Ends every load that has this flag: each of its threads stops within one request, of at
-    /// most 8 MiB. It cannot be taken back.
+    /// Ends every load that has this flag: each of its threads stops within one request, of at most
+    /// 8 MiB. It cannot be undone.
     pub fn cancel(&self) {
         self.0.is_set.store(true, Ordering::Relaxed);
     }

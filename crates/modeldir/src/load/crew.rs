@@ -7,58 +7,59 @@ use super::queue::Queue;
 use super::sync::{self, AtomicUsize, Ordering, Scope};
 use crate::{ErrorKind, Result};
 
-/// The workers of a load, which come and go.
+/// The workers of a load; their number changes while it runs.
 #[derive(Debug)]
 pub(super) struct Crew {
-    /// More than these only get in each other's way while they copy.
+    /// Workers while bytes are copied from memory: more would only contend.
     copying: usize,
     /// Most workers at a time.
     waiting: usize,
     at_work: AtomicUsize,
-    /// Most that have been at work at a time.
+    /// The most workers that ran at the same time.
     peak: AtomicUsize,
-    /// All that have been started.
+    /// Number of workers started.
     started: AtomicUsize,
 }
 
 /// What a crew does with jobs.
 pub(super) trait Work<J>: Sync {
-    /// A worker, with what it needs for itself. It calls `before_waiting` before each read that
+    /// Makes a worker with its own state. The worker calls `before_waiting` before each read that
     /// waits for a disk.
     fn worker<'w>(&'w self, before_waiting: &'w dyn Fn()) -> impl Worker<J> + 'w;
 }
 
 /// One thread of a crew.
 pub(super) trait Worker<J> {
-    /// Ends what earlier jobs have left open and this one has no use for.
+    /// Closes the shard kept open from the previous job if `job` reads another one.
     fn turn_to(&mut self, job: &J) -> Result<()>;
 
-    /// Does a job.
+    /// Runs a job.
     fn work(&mut self, job: J) -> Result<()>;
 
-    /// Whether a read has waited since this was last asked.
+    /// Whether a read has waited since the last call.
     fn has_waited(&mut self) -> bool;
 
-    /// Ends what is left open.
+    /// Closes what is open.
     fn finish(self) -> Result<()>;
 }
 
 impl Crew {
-    /// A crew that begins with `copying` workers, and has up to `waiting` while reads wait.
+    /// A crew that starts with `copying` workers and grows to `waiting` while reads wait.
     pub(super) fn new(copying: usize, waiting: usize) -> Self {
         let [at_work, peak, started] = [copying, copying, 0].map(AtomicUsize::new);
         Self { copying, waiting, at_work, peak, started }
     }
 
-    /// Does the jobs of a queue in threads of its own, all of which have ended when this returns.
+    /// Runs the jobs of a queue in threads of its own, all of which have ended when this returns.
     ///
-    /// No thread of a pool: a caller's function that runs in one of ours may use a pool itself, and
-    /// must not be given other jobs of a load while it waits for that.
+    /// The threads belong to no pool: a caller's progress function may use a pool of its own, and
+    /// while it waits there it must not be handed another job of the load. Threads of a shared pool
+    /// were tried and rejected for that reason.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Threads`] with the path of the queue if there can be no thread at all; fewer than
-    /// were wanted are enough.
+    /// [`ErrorKind::Threads`] with the path of the queue if no thread can be started; fewer threads
+    /// than wanted are enough.
     pub(super) fn run<J: Send>(&self, queue: &Queue<'_, J>, work: &impl Work<J>) -> Result<()> {
         sync::scope(|scope| {
             let starts = (0..self.copying).map(|_| self.start(scope, queue, work));
@@ -73,12 +74,12 @@ impl Crew {
         })
     }
 
-    /// Most workers that have been at work at a time.
+    /// The most workers that ran at the same time.
     pub(super) fn peak(&self) -> usize {
         self.peak.load(Ordering::Relaxed).min(self.started.load(Ordering::Relaxed))
     }
 
-    /// Starts a worker that has been counted.
+    /// Starts a worker that is already counted.
     fn start<'scope, J: Send>(
         &'scope self,
         scope: &'scope Scope<'scope, '_>,
@@ -89,7 +90,7 @@ impl Crew {
         let run = move || {
             let call_for_help = || {
                 if self.grow() {
-                    // If there can be no more threads these will do.
+                    // Without more threads, the running ones do the work.
                     self.start(scope, queue, work).ok();
                 }
             };
@@ -106,7 +107,7 @@ impl Crew {
         started
     }
 
-    /// Takes jobs until there is none; an error ends the load for all workers.
+    /// Runs jobs until none is left; an error ends the load for all workers.
     fn work<J>(&self, queue: &Queue<'_, J>, mut worker: impl Worker<J>) {
         let mut last = 0;
         while let Some((number, job)) = queue.next() {
@@ -126,7 +127,7 @@ impl Crew {
         }
     }
 
-    /// Whether there is a place for one more, which is then taken.
+    /// Reserves a place for one more worker, if there is one.
     fn grow(&self) -> bool {
         let grown = self.change(|at_work| (at_work < self.waiting).then_some(at_work + 1));
         if let Ok(before) = grown {
@@ -135,12 +136,12 @@ impl Crew {
         grown.is_ok()
     }
 
-    /// Whether there are more than copy, and the one who asks goes.
+    /// Whether the calling worker must end, because more run than may copy.
     fn shrink(&self) -> bool {
         self.change(|at_work| (at_work > self.copying).then(|| at_work - 1)).is_ok()
     }
 
-    /// Changes the number at work, and returns what it was; an error if it stays.
+    /// Changes the number of running workers and returns the former one; an error if it stays.
     fn change(&self, to: impl Fn(usize) -> Option<usize>) -> Result<usize, usize> {
         self.at_work.fetch_update(Ordering::Relaxed, Ordering::Relaxed, to)
     }

@@ -1,4 +1,4 @@
-//! Reads of a file that pass by the page cache.
+//! Reads of a file that bypass the page cache (`O_DIRECT`).
 
 use std::fs::File;
 use std::io;
@@ -8,11 +8,11 @@ use tensorfile::SourceFile;
 use super::os;
 use crate::layout::{PAGE, in_memory};
 
-/// Where less than this can go straight to its place, one read and a copy are cheaper than a read
-/// for each end.
+/// If fewer bytes than this can go straight to their place, one read and a copy are cheaper than a
+/// read for each end.
 const MIN_IN_PLACE: u64 = 64 << 10;
 
-/// A file that is open for direct reads.
+/// A file opened for direct reads.
 #[derive(Debug)]
 pub(super) struct DirectFile {
     file: File,
@@ -21,7 +21,7 @@ pub(super) struct DirectFile {
 }
 
 impl DirectFile {
-    /// Opens a file once more, or returns `None` where direct reads are not to be had.
+    /// Opens a file again for direct reads, or returns `None` if its file system has none.
     pub(super) fn open(file: &SourceFile) -> Option<Self> {
         let file = file.reopen_direct()?;
         // A page suits all common devices.
@@ -29,8 +29,8 @@ impl DirectFile {
         Some(Self { file, align })
     }
 
-    /// Fills `destination`: straight where address and position allow it, the rest by way of
-    /// `bounce`, which starts on a page. An error if it is needed and less than two pages long.
+    /// Fills `destination`: straight where address and position allow it, the rest through
+    /// `bounce`, which starts on a page. Fails if `bounce` is needed and shorter than two pages.
     pub(super) fn read_exact_at(
         &self,
         destination: &mut [u8],
@@ -51,7 +51,7 @@ impl DirectFile {
         self.read_by_way_of(bounce, tail, last)
     }
 
-    /// Reads whole blocks into `bounce` and copies what is wanted of them.
+    /// Reads whole blocks into `bounce` and copies the wanted bytes.
     fn read_by_way_of(
         &self,
         bounce: &mut [u8],
@@ -77,7 +77,7 @@ impl DirectFile {
         Ok(())
     }
 
-    /// Reads until at least `needed` bytes of `buf` are there: its end may lie past that of the
+    /// Reads until at least `needed` bytes of `buf` are filled: `buf` may reach past the end of the
     /// file. Position, length and address are multiples of a page.
     pub(super) fn read_at_least(
         &self,
@@ -94,7 +94,7 @@ impl DirectFile {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
-            // All but the last read of a file bring whole blocks.
+            // Every read but the last of a file returns whole blocks.
             if done < needed && done as u64 % self.align != 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }

@@ -1,4 +1,4 @@
-//! The shards that are open while a plan runs: each once, whatever number of threads reads it.
+//! The shards that are open while a plan runs: each once, however many threads read it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
@@ -7,20 +7,21 @@ use std::time::{Duration, Instant};
 use super::sync::{AtomicUsize, Condvar, Mutex, MutexGuard, Ordering};
 use crate::Result;
 
-/// How shards are opened, and what is asked of them when they are closed.
+/// Opens shards and checks them when they are closed. A trait, so that `tests/model` can open
+/// shards that are no files; a function per step was rejected, as the steps share the counters.
 pub(super) trait Opener: Sync {
-    /// Which shard it is.
+    /// Identifies a shard.
     type Shard: Copy + Ord + Send;
-    /// A shard that is open, until it is dropped.
+    /// An open shard; dropping it closes it.
     type Reader: Send + Sync;
 
     /// Opens a shard.
     fn open(&self, shard: Self::Shard) -> tensorfile::Result<Self::Reader>;
 
-    /// Makes sure that nothing has changed a shard while it was read.
+    /// Fails if a shard has changed while it was read.
     fn check(&self, shard: Self::Shard, reader: &Self::Reader) -> Result<()>;
 
-    /// Hears of a shard that nobody reads any more, and how long it was open.
+    /// Called when the last reader closes a shard, with how long it was open.
     fn closed(&self, reader: &Self::Reader, elapsed: Duration);
 }
 
@@ -30,17 +31,17 @@ pub(super) struct OpenShards<O: Opener> {
     max_open: usize,
     open: Mutex<BTreeMap<O::Shard, Entry<O::Reader>>>,
     closed: Condvar,
-    /// How many that were open have been closed; it changes under the lock.
+    /// Number of shards closed so far; it changes under the lock.
     num_closed: AtomicUsize,
 }
 
-/// A shard that is open, or that the first of its readers is opening.
+/// A shard that is open, or that its first reader is opening.
 struct Entry<R> {
     file: Arc<Opening<R>>,
     readers: usize,
 }
 
-/// A shard as the first of its readers opened it, or why it could not.
+/// A shard as its first reader opened it, or the error.
 struct Opening<R> {
     reader: super::sync::OnceLock<tensorfile::Result<R>>,
     since: Instant,
@@ -52,10 +53,10 @@ impl<O: Opener> OpenShards<O> {
         Self { opener, max_open, open, closed, num_closed }
     }
 
-    /// Opens a shard, or joins those who have it open; waits while too many others are, or while
-    /// the process may open no more files and others will be closed.
+    /// Opens a shard, or shares it if it is open. Waits while too many other shards are open, or
+    /// while the process is out of files and other shards will be closed.
     ///
-    /// Whoever waits must hold no shard, or all could wait for each other.
+    /// The caller must hold no shard, or workers could wait for each other for ever.
     pub(super) fn open(&self, shard: O::Shard) -> Result<OpenShard<'_, O>> {
         loop {
             let before = self.num_closed.load(Ordering::Relaxed);
@@ -74,7 +75,7 @@ impl<O: Opener> OpenShards<O> {
         }
     }
 
-    /// What opens the shards; every shard is closed.
+    /// The opener; every shard is closed.
     pub(super) fn opener(&self) -> &O {
         &self.opener
     }
@@ -84,7 +85,7 @@ impl<O: Opener> OpenShards<O> {
         self.lock().len()
     }
 
-    /// Counts one reader more of a shard, which may still have to be opened.
+    /// Counts one more reader of a shard, which may still have to be opened.
     fn join(&self, shard: O::Shard) -> OpenShard<'_, O> {
         let mut open = self.lock();
         while open.len() >= self.max_open && !open.contains_key(&shard) {
@@ -95,12 +96,11 @@ impl<O: Opener> OpenShards<O> {
         let new = || Entry { file: Arc::new(opening()), readers: 0 };
         let entry = open.entry(shard).or_insert_with(new);
         entry.readers += 1;
-        // It is opened later, not under the lock: on a network it takes its time.
+        // It is opened later, without the lock: on a network that can take long.
         OpenShard { shards: self, shard, file: Some(Arc::clone(&entry.file)) }
     }
 
-    /// Waits until more shards have been closed than before; false if none is open, or being opened,
-    /// that could be.
+    /// Waits until another shard is closed; returns false if none is open or being opened.
     fn wait_for_a_close(&self, before: usize) -> bool {
         let mut open = self.lock();
         let has_failed = |entry: &Entry<_>| matches!(entry.file.reader.get(), Some(Err(_)));
@@ -119,7 +119,7 @@ impl<O: Opener> OpenShards<O> {
     }
 }
 
-/// A shard that one worker reads; it is closed when its last reader drops it.
+/// A shard in use by one worker; the last one to drop it closes it.
 pub(super) struct OpenShard<'a, O: Opener> {
     shards: &'a OpenShards<O>,
     pub(super) shard: O::Shard,
@@ -137,7 +137,7 @@ impl<O: Opener> OpenShard<'_, O> {
         self.file.as_ref().expect("it is there until the shard is dropped")
     }
 
-    /// Lets nobody else join a shard that could not be opened.
+    /// Removes a shard that could not be opened, so that no other worker shares it.
     fn abandon(self) {
         let mut open = self.shards.lock();
         if open.get(&self.shard).is_some_and(|entry| Arc::ptr_eq(&entry.file, self.file())) {
@@ -146,14 +146,14 @@ impl<O: Opener> OpenShard<'_, O> {
         }
     }
 
-    /// Makes sure that nothing changed the shard while it was read, and closes it.
+    /// Closes the shard, and fails if it has changed while it was read.
     pub(super) fn close(self) -> Result<()> {
         self.shards.opener.check(self.shard, self.get())
     }
 }
 
 impl<O: Opener> Drop for OpenShard<'_, O> {
-    /// Counts one reader less; the last one closes the file, before anyone hears of it.
+    /// Counts one reader less; the last one closes the file before it notifies waiting workers.
     fn drop(&mut self) {
         let mut open = self.shards.lock();
         let Some(file) = self.file.take() else { return };
@@ -177,7 +177,7 @@ impl<O: Opener> Drop for OpenShard<'_, O> {
     }
 }
 
-/// Whether the process, or the system, has as many files open as it may.
+/// Whether the error says that the process or the system is out of files.
 #[cfg(unix)]
 pub(crate) fn is_out_of_files(error: &tensorfile::Error) -> bool {
     use rustix::io::Errno;

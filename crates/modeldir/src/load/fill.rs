@@ -1,4 +1,4 @@
-//! Fills a place in memory with what one request reads, as it is or transformed.
+//! Fills a place in memory with the bytes of one request, as stored or transformed.
 
 use std::mem;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use super::way::Way;
 use crate::layout::{MAX_BLOCK_BYTES, MAX_PIECE_BYTES, in_memory, piece_end};
 use crate::transform::Transform;
 
-/// Reads these bytes of a shard, and fills `place` with what becomes of those that are wanted.
+/// Reads bytes of a shard and fills `place` with the wanted ones, transformed if asked.
 pub(super) fn fill(
     reader: &ShardReader,
     read: &Read,
@@ -34,14 +34,14 @@ pub(super) fn fill(
     }
 }
 
-/// What is left of the place of a request, filled from the front.
+/// The unfilled rest of a request's place; it is filled from the front.
 struct Place<'p> {
     rest: &'p mut [u8],
     transform: Transform,
 }
 
 impl<'p> Place<'p> {
-    /// Takes the place of this many bytes of the file.
+    /// Takes the place of this many stored bytes off the front.
     fn take(&mut self, stored_len: u64) -> &'p mut [u8] {
         let len = in_memory(self.transform.memory_len(stored_len));
         let (taken, rest) = mem::take(&mut self.rest).split_at_mut(len);
@@ -49,14 +49,14 @@ impl<'p> Place<'p> {
         taken
     }
 
-    /// Fills the place of these bytes of the file.
+    /// Fills the front of the place with these stored bytes, transformed if asked.
     fn put(&mut self, stored: &[u8]) {
         self.transform.apply(stored, self.take(stored.len() as u64));
     }
 }
 
-/// Reads all of a range: straight to its place if that takes the bytes as they are, or else by way of
-/// the worker's memory, piece by piece.
+/// Reads a whole range: straight to its place if nothing transforms the bytes, or else piece by
+/// piece through the worker's buffer.
 fn fill_range(
     reader: &ShardReader,
     way: Way,
@@ -77,8 +77,8 @@ fn fill_range(
     Ok(())
 }
 
-/// Reads rows and what lies between their runs into the worker's memory, some at a time, and takes
-/// the runs from there.
+/// Reads several rows at a time, with the bytes between their runs, into the worker's buffer and
+/// copies the runs from there.
 fn fill_from_block(
     reader: &ShardReader,
     rows: &Rows,
@@ -89,7 +89,7 @@ fn fill_from_block(
     let way = reader.way_of(&(start..end));
     let mut pieces = rows.pieces(longest_piece(way) / rows.stride.max(1)).peekable();
     while let Some(piece) = pieces.next() {
-        // With what lies between this row and the next, so that all is read that was planned.
+        // Includes the bytes up to the next row, so that all planned bytes are read.
         let range = piece.start..pieces.peek().map_or(end, |next| next.start);
         let block = reader.read_block(way, &range, scratch)?;
         // Of its own, so that it need not be in memory: rows may be short.
@@ -100,8 +100,8 @@ fn fill_from_block(
     Ok(())
 }
 
-/// Most bytes that come by way of the worker's memory at a time: as many as a disk takes well, or as
-/// stay in a processor's own cache while they are copied.
+/// The most bytes that pass through the worker's buffer at once: a good length for a disk, or one
+/// that stays in a core's own cache while it is copied.
 fn longest_piece(way: Way) -> u64 {
     match way {
         Way::Direct => MAX_BLOCK_BYTES,

@@ -12,7 +12,7 @@ pub(super) struct Job<'p> {
     pub(super) place: &'p mut [u8],
 }
 
-/// Gives every request of a plan its part of the region of its shard.
+/// Pairs every request of a plan with its part of its shard's region.
 pub(super) fn of_plan<'p>(plan: &'p LoadPlan, regions: &'p mut Regions) -> Vec<Job<'p>> {
     let mut jobs = Vec::with_capacity(plan.requests().len());
     let mut requests = plan.requests().iter().peekable();
@@ -23,8 +23,8 @@ pub(super) fn of_plan<'p>(plan: &'p LoadPlan, regions: &'p mut Regions) -> Vec<J
     jobs
 }
 
-/// Adds a job for each of these requests, which are in the order of their memory and do not
-/// overlap; `memory` starts at position `memory_start` of theirs.
+/// Adds a job for each request. Requests are in the order of their memory and do not overlap;
+/// `memory` starts at `memory_start` in their coordinates.
 pub(super) fn fill<'p>(
     jobs: &mut Vec<Job<'p>>,
     requests: impl IntoIterator<Item = &'p Request>,

@@ -1,4 +1,4 @@
-//! The memory of a load: one region for each shard, new or from a store that has given it up.
+//! The memory of a load: one region per shard, new or reused from another store.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use crate::index::ShardId;
 use crate::layout::in_memory;
 use crate::plan::{LoadPlan, PlannedTensor};
 
-/// Memory that a store has given up, for the next load; see [`LoadPlan::load_reusing`].
+/// Memory of a former store, for the next load; see [`LoadPlan::load_reusing`].
 #[derive(Default)]
 pub struct Memory {
     /// By length.
@@ -19,7 +19,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// The memory of these tensors, as far as nobody else has a tensor or buffer of it.
+    /// The regions of these tensors, without those that another `Tensor` or `Buffer` references.
     pub(crate) fn of(tensors: impl Iterator<Item = Tensor>) -> Self {
         let mut buffers: BTreeMap<usize, Buffer> = BTreeMap::new();
         for tensor in tensors {
@@ -33,13 +33,13 @@ impl Memory {
         memory
     }
 
-    /// Bytes of all regions.
+    /// Total bytes of the regions.
     #[must_use]
     pub fn byte_len(&self) -> u64 {
         self.regions.iter().map(|(len, regions)| (len * regions.len()) as u64).sum()
     }
 
-    /// Adds a region, unless somebody else has it.
+    /// Adds a region, unless it is referenced elsewhere.
     pub(super) fn add(&mut self, buffer: Buffer) {
         if let Ok(region) = buffer.into_mut() {
             self.regions.entry(region.len()).or_default().push(region);
@@ -59,16 +59,15 @@ impl fmt::Debug for Memory {
     }
 }
 
-/// Most bytes that reused regions have in all and nobody needs. They count as memory of the load.
+/// The most bytes by which reused regions may exceed what is needed, in total.
 const MAX_SPARE: usize = 32 << 20;
 
-/// The regions of a load by their shards; none for a shard that nothing is read
-/// from.
+/// The regions of a load by shard; a shard from which nothing is read has none.
 pub(super) type Regions = BTreeMap<ShardId, BufferMut>;
 
-/// A region for each shard: of this memory what fits, and new ones, which nothing has touched yet.
+/// A region for each shard: reused where one fits, or new and untouched.
 ///
-/// `check` is asked for so many bytes of new ones before any of them is made.
+/// `check` is called with the bytes of the new regions before any is allocated.
 pub(super) fn regions(
     plan: &LoadPlan,
     mut memory: Memory,
@@ -76,7 +75,7 @@ pub(super) fn regions(
 ) -> Result<Regions> {
     let lens = plan.memory().iter();
     let mut needed: Vec<_> = lens.map(|(shard, len)| (*shard, in_memory(*len))).collect();
-    // The longest first, or a short shard could take what a long one needs.
+    // The longest first, or a short shard could take a region that a long one needs.
     needed.sort_by_key(|(_, len)| Reverse(*len));
     let mut spare = MAX_SPARE;
     let mut reuse = |len| {
@@ -85,7 +84,7 @@ pub(super) fn regions(
         Some(region)
     };
     let reused: Vec<_> = needed.iter().map(|(_, len)| reuse(*len)).collect();
-    // What does not fit is given back before anything new is asked for.
+    // Regions that do not fit are freed before new ones are allocated.
     drop(memory);
     let new = needed.iter().zip(&reused).filter(|(_, reused)| reused.is_none());
     check(new.map(|((_, len), _)| *len as u64).fold(0, u64::saturating_add))?;
@@ -98,7 +97,7 @@ pub(super) fn regions(
     Ok(regions)
 }
 
-/// The same regions, shareable and fixed.
+/// The regions, now read-only and shareable.
 pub(super) fn freeze(regions: Regions) -> BTreeMap<ShardId, Buffer> {
     regions.into_iter().map(|(shard, region)| (shard, region.freeze())).collect()
 }

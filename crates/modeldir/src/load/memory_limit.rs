@@ -9,7 +9,7 @@ use tensorfile::PathText;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum MemoryLimit {
-    /// What the machine has left: `MemAvailable` in `/proc/meminfo`.
+    /// The memory that the machine has left: `MemAvailable` in `/proc/meminfo`.
     Machine,
     /// The limit of the control group with this folder.
     ControlGroup(PathBuf),

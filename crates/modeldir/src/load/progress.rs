@@ -1,4 +1,4 @@
-//! Counts bytes as they arrive and tells the caller, not too often.
+//! Counts bytes as they arrive and reports them to the caller at a bounded rate.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 /// Shortest time between two calls of the caller's function.
 const INTERVAL: Duration = Duration::from_millis(33);
 
-/// How far a load has come.
+/// The progress of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {
     /// Bytes read so far.
     pub bytes_done: u64,
-    /// Bytes that the plan reads in all.
+    /// Total bytes that the plan reads.
     pub bytes_total: u64,
 }
 
@@ -26,7 +26,7 @@ pub(super) struct Meter<'a> {
     /// Time of the next call, in nanoseconds since `start`.
     next_call: AtomicU64,
     tell: Option<Tell<'a>>,
-    /// Held by the thread that calls, so that the caller's function never hears less than before.
+    /// Held by the calling thread, so that the reported bytes never decrease.
     telling: Mutex<()>,
 }
 
@@ -40,14 +40,14 @@ impl<'a> Meter<'a> {
         Self { start, interval, bytes_total, bytes_done, next_call, tell, telling }
     }
 
-    /// The same, but it tells of every request at once.
+    /// A meter that reports every request at once.
     #[cfg(test)]
     pub(super) fn at_once(self) -> Self {
         Self { interval: Duration::ZERO, next_call: AtomicU64::new(0), ..self }
     }
 
-    /// Adds bytes that have arrived; calls the caller's function if it is time to and no other
-    /// thread does.
+    /// Adds bytes that have arrived; calls the caller's function if the interval has passed and no
+    /// other thread is calling it.
     pub(super) fn add(&self, bytes: u64) {
         let bytes_done = self.bytes_done.fetch_add(bytes, Ordering::Relaxed) + bytes;
         let Some(tell) = self.tell else { return };
@@ -58,7 +58,7 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// Tells the caller that all bytes have arrived; every worker has ended.
+    /// Reports that all bytes have arrived; every worker has ended.
     pub(super) fn finish(&self) {
         if let Some(tell) = self.tell {
             let _telling = self.telling.lock().unwrap_or_else(PoisonError::into_inner);

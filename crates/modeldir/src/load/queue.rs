@@ -1,4 +1,4 @@
-//! The jobs of a load, handed out one by one in order, and what ended it before the last.
+//! The jobs of a load, handed out one by one in order, and the error or panic that ended it early.
 
 use std::any::Any;
 use std::iter::Enumerate;
@@ -11,7 +11,7 @@ use super::cancel::Cancel;
 use super::sync::{Mutex, MutexGuard};
 use crate::{Error, ErrorKind, Result};
 
-/// What is left to do, shared by the workers.
+/// The remaining jobs, shared by the workers.
 #[derive(Debug)]
 pub(super) struct Queue<'p, J> {
     root: &'p Path,
@@ -24,7 +24,7 @@ struct State<J> {
     jobs: Enumerate<vec::IntoIter<J>>,
     /// The error of the first job that failed, by the order of jobs.
     first_error: Option<(usize, Error)>,
-    /// What the first worker that panicked said.
+    /// The payload of the first panic.
     panic: Option<Box<dyn Any + Send>>,
 }
 
@@ -35,7 +35,7 @@ impl<'p, J> Queue<'p, J> {
         Self { root, cancel, state }
     }
 
-    /// The directory whose bytes the jobs are to bring.
+    /// The model directory, for errors.
     pub(super) fn root(&self) -> &Path {
         self.root
     }
@@ -50,10 +50,10 @@ impl<'p, J> Queue<'p, J> {
         Some((number, job))
     }
 
-    /// Ends the load by the error of a job: no more jobs are handed out.
+    /// Ends the load with the error of a job: no more jobs are handed out.
     ///
-    /// Jobs are handed out in order, so every job before this one has been, and its worker will
-    /// finish it. Of all errors that of the first job is kept: it does not depend on timing.
+    /// Every job before this one has been handed out and will be finished. The error of the first
+    /// failed job is kept, so the result does not depend on timing.
     pub(super) fn fail(&self, number: usize, error: Error) {
         let mut state = self.lock();
         state.stop();
@@ -62,8 +62,7 @@ impl<'p, J> Queue<'p, J> {
         }
     }
 
-    /// Ends the load by the panic of a worker, which goes on where [`into_result`](Self::into_result)
-    /// is called.
+    /// Ends the load with the panic of a worker, which [`into_result`](Self::into_result) resumes.
     pub(super) fn panicked(&self, panic: Box<dyn Any + Send>) {
         let mut state = self.lock();
         state.stop();
@@ -74,7 +73,7 @@ impl<'p, J> Queue<'p, J> {
     ///
     /// # Panics
     ///
-    /// Panics as the first worker did that has, whatever errors there are.
+    /// Resumes the first panic of a worker, whatever errors there are.
     pub(super) fn into_result(self) -> Result<()> {
         let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
         if let Some(panic) = state.panic {

@@ -1,4 +1,4 @@
-//! One open shard, and the way that its bytes come: from the page cache or past it.
+//! One open shard, and how its bytes are read: through the page cache or bypassing it.
 
 use std::io;
 use std::ops::Range;
@@ -19,12 +19,12 @@ use crate::layout::{PAGE, in_memory};
 /// Ranges of which a part is cached are halved down to this length.
 const MIN_HALF: u64 = 1 << 20;
 
-/// A shard that is open, read by several workers.
+/// An open shard, shared by several workers.
 #[derive(Debug)]
 pub(super) struct ShardReader {
     file: SourceFile,
     io: Io,
-    /// The same file for direct reads, opened by the first one.
+    /// The same file opened for direct reads, by the first of them.
     direct: OnceLock<Option<DirectFile>>,
     pub(super) counters: Counters,
     pub(super) span: Span,
@@ -33,7 +33,7 @@ pub(super) struct ShardReader {
 impl ShardReader {
     pub(super) fn new(file: SourceFile, io: Io, span: Span) -> Self {
         let io = match io {
-            // There is nothing to choose: all of it is cached, or should be.
+            // No choice: the whole file is cached, or should be.
             Io::Auto if Storage::of(file.file()) != Storage::Local => Io::Buffered,
             io => io,
         };
@@ -44,8 +44,8 @@ impl ShardReader {
         &self.file
     }
 
-    /// Calls `read` with the parts of a range, in order, and the way that suits each. Parts are
-    /// multiples of `unit_len` long, as far as the range is.
+    /// Calls `read` with the parts of a range in order, and the best way for each. The length of a
+    /// part is a multiple of `unit_len` if that of the range is.
     pub(super) fn by_way(
         &self,
         range: Range<u64>,
@@ -65,14 +65,14 @@ impl ShardReader {
         }
     }
 
-    /// Reads a range into the memory of the worker, and returns it.
+    /// Reads a range into the worker's buffer and returns it.
     pub(super) fn read_block<'s>(
         &self,
         way: Way,
         range: &Range<u64>,
         scratch: &'s mut Scratch<'_>,
     ) -> tensorfile::Result<&'s [u8]> {
-        // A direct read brings whole blocks of the disk: those around the range too.
+        // A direct read reads whole disk blocks, so it includes those around the range.
         let skip = range.start % PAGE;
         let whole_len = (skip + range.end - range.start).next_multiple_of(PAGE);
         let wanted = in_memory(skip)..in_memory(skip + range.end - range.start);
@@ -88,7 +88,7 @@ impl ShardReader {
         Ok(&block[wanted])
     }
 
-    /// The way for a range that is read piece by piece.
+    /// The best way for a range that is read piece by piece.
     pub(super) fn way_of(&self, range: &Range<u64>) -> Way {
         Way::of(self.residency(range))
     }
@@ -97,7 +97,7 @@ impl ShardReader {
         self.direct.get_or_init(|| DirectFile::open(&self.file)).as_ref()
     }
 
-    /// Fills `destination` with the bytes from `offset` on, in this way.
+    /// Fills `destination` with the bytes from `offset` on, read this way.
     pub(super) fn read_one_way(
         &self,
         way: Way,
@@ -121,8 +121,8 @@ impl ShardReader {
     /// Fills the wanted part of `memory` with the bytes from `offset` on: by `direct`, if that is the
     /// way, or through the cache.
     ///
-    /// Where the file has no direct reads, or one fails, whatever the cause, the other way reads the
-    /// bytes or says what is wrong.
+    /// If the file has no direct reads or one fails for any reason, the buffered way reads the
+    /// bytes or reports the error.
     fn fill(
         &self,
         way: Way,
@@ -144,7 +144,7 @@ impl ShardReader {
         Ok(())
     }
 
-    /// How much of a range is cached, if that makes a difference.
+    /// How much of a range is cached, if the way depends on it.
     fn residency(&self, range: &Range<u64>) -> Residency {
         match self.io {
             Io::Auto => residency::of(self.file.file(), range),

@@ -1,4 +1,4 @@
-//! A thread that makes what the caller takes; neither is left waiting for the other.
+//! A thread that produces what the caller consumes; neither waits for the other for ever.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
@@ -7,19 +7,20 @@ use std::sync::PoisonError;
 use super::sync::{self, Mutex, Receiver, SyncSender, sync_channel};
 use crate::{Error, ErrorKind, Result};
 
-/// Runs `make` in a thread of its own, while `take` gets what it sends, up to `ahead` of it later.
+/// Runs `make` in a thread of its own, while `take` receives what it sends; up to `ahead` items
+/// wait in between.
 ///
-/// `stop` is called when the taking has ended, in whatever way. From then on `make` must wait for
-/// nothing but its own work; that nobody receives any more is an error of sending.
+/// `stop` is called when `take` has ended, however it ends. From then on `make` must not wait for
+/// the receiver; sending fails.
 ///
 /// # Errors
 ///
-/// Those of `take`, then those of `make`; [`ErrorKind::Threads`] with the path if there can be no
-/// thread.
+/// Those of `take`, then those of `make`; [`ErrorKind::Threads`] with the path if the thread cannot
+/// be started.
 ///
 /// # Panics
 ///
-/// Panics as `take` did or, if it did not, as `make`.
+/// Resumes the panic of `take` or, if there was none, that of `make`.
 pub(super) fn relay<T: Send, R: Send, E: From<Error>>(
     path: &Path,
     ahead: usize,

@@ -16,9 +16,9 @@ pub(super) enum Residency {
     Cached,
 }
 
-/// Asks how much of these bytes is cached; takes some microseconds.
+/// How much of these bytes is cached; takes some microseconds.
 ///
-/// Where the system does not count the pages, one byte from the middle stands for all.
+/// If the system cannot count the pages, one byte from the middle stands for all.
 pub(super) fn of(file: &File, range: &Range<u64>) -> Residency {
     let (start, end) = (range.start, range.end);
     let page = os::page_size();

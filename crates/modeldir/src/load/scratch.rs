@@ -9,7 +9,7 @@ use super::options::Io;
 use crate::layout::{MAX_BLOCK_BYTES, PAGE};
 use crate::request::Request;
 
-/// Buffers of one worker, made when they are first used, and what it does before it waits.
+/// Buffers of one worker, allocated on first use, and the hook before a read waits.
 ///
 /// They are multiples of huge pages, so that they lie in such: a device takes few long pieces of
 /// memory faster than many short ones.
@@ -22,30 +22,30 @@ pub(super) struct Scratch<'w> {
 }
 
 impl<'w> Scratch<'w> {
-    /// Nothing yet; `before_waiting` is called before each read that waits for a disk.
+    /// No buffers yet; `before_waiting` is called before each read that waits for a disk.
     pub(super) fn new(before_waiting: &'w dyn Fn()) -> Self {
         let bounce_len = HUGE_PAGE;
         Self { block: None, bounce: None, bounce_len, before_waiting, has_waited: false }
     }
 
-    /// Says that a read is going to wait for a disk.
+    /// Notes that a read is about to wait for a disk.
     pub(super) fn wait(&mut self) {
         self.has_waited = true;
         (self.before_waiting)();
     }
 
-    /// Whether a read has waited since this was last asked.
+    /// Whether a read has waited since the last call.
     pub(super) fn has_waited(&mut self) -> bool {
         std::mem::take(&mut self.has_waited)
     }
 
-    /// Memory for a block of rows or a piece to convert, which starts on a page; `path` is the file
-    /// that is named if there is none.
+    /// The buffer for a block of rows or a piece to convert; it starts on a page. `path` is for the
+    /// error if allocation fails.
     pub(super) fn block(&mut self, path: &Path, len: usize) -> tensorfile::Result<&mut [u8]> {
         at_least(&mut self.block, path, len)
     }
 
-    /// Memory for what a direct read has to bounce; empty if there is none.
+    /// The bounce buffer of direct reads; empty if it cannot be allocated.
     pub(super) fn bounce(&mut self, path: &Path) -> &mut [u8] {
         at_least(&mut self.bounce, path, self.bounce_len).unwrap_or_default()
     }
@@ -56,7 +56,7 @@ impl<'w> Scratch<'w> {
     }
 }
 
-/// Most bytes that so many workers have for themselves while they do these requests.
+/// The most bytes of buffers that this many workers need for these requests.
 pub(super) fn most(requests: &[Request], workers: usize, io: Io) -> u64 {
     let bounce = if io == Io::Buffered { 0 } else { HUGE_PAGE as u64 };
     let block = requests.iter().map(block_len).max().unwrap_or(0);
@@ -64,19 +64,19 @@ pub(super) fn most(requests: &[Request], workers: usize, io: Io) -> u64 {
     each.saturating_mul(workers as u64)
 }
 
-/// Bytes that a request takes of the memory for blocks: rows that are read whole, and pieces that are
-/// transformed.
+/// Bytes of block buffer that a request needs: for rows that are read whole, and for pieces that
+/// are transformed.
 fn block_len(request: &Request) -> u64 {
     let len = match request.read {
         Read::Block(_) => request.byte_len(),
         _ if request.transform.is_copy() => return 0,
         Read::Whole(_) | Read::Runs(_) => request.byte_len().min(MAX_BLOCK_BYTES),
     };
-    // A block has the rest of its first page and of its last beside it.
+    // A block includes the rest of its first and last page.
     len.saturating_add(2 * PAGE)
 }
 
-/// The buffer, made or made longer if it has to be.
+/// The buffer, allocated or enlarged if necessary.
 fn at_least<'b>(
     buffer: &'b mut Option<BufferMut>,
     path: &Path,

@@ -1,4 +1,4 @@
-//! The shards of one load: how they are opened, and what was read of them.
+//! The shards of one load: how they are opened, and how much was read.
 
 use std::time::Duration;
 
@@ -14,16 +14,16 @@ use crate::Result;
 use crate::index::{Index, ShardId};
 use crate::threads::MAX_OPEN_FILES;
 
-/// Most shards that are open at a time: each may be open once more for direct reads.
+/// The most shards open at the same time; each may be open once more for direct reads.
 pub(super) const MAX_OPEN_SHARDS: usize = MAX_OPEN_FILES / 2;
 
 /// Opens the shards of one load.
 pub(super) struct ShardOpener<'a> {
     index: &'a Index,
     io: Io,
-    /// The span of the load, around those of its shards.
+    /// The span of the load, parent of the shard spans.
     span: Span,
-    /// What was read from the shards that are closed.
+    /// What was read from closed shards.
     counters: Counters,
 }
 
@@ -32,7 +32,7 @@ impl<'a> ShardOpener<'a> {
         Self { index, io, span, counters: Counters::default() }
     }
 
-    /// What was read, by the way it came; every shard is closed.
+    /// What was read, by way; every shard is closed.
     pub(super) fn counters(&self) -> &Counters {
         &self.counters
     }
@@ -59,7 +59,7 @@ impl Opener for ShardOpener<'_> {
 
     fn check(&self, shard: ShardId, reader: &ShardReader) -> Result<()> {
         let unchanged = reader.file().check_unchanged();
-        // If it is shorter now, it has lost some tensor; otherwise none in particular.
+        // A shorter file names the first tensor that lost bytes; other changes name none.
         unchanged.map_err(|error| self.index.with_tensor(error.into(), shard, 0..0))
     }
 

@@ -1,4 +1,4 @@
-//! What a load did: counted by its workers, told by the store.
+//! Statistics of a load: counted by its workers, kept by the store.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -7,17 +7,17 @@ use tracing::Span;
 
 use super::way::Way;
 
-/// What a load did, to see why it was fast or slow.
+/// Statistics of a load, which show why it was fast or slow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LoadStats {
     /// Bytes read from the shards.
     pub bytes_read: u64,
-    /// Bytes of these that were read past the page cache; the others came through it.
+    /// Bytes of these that bypassed the page cache; the others came through it.
     pub bytes_direct: u64,
-    /// Bytes of these from which parts of rows were copied.
+    /// Bytes of these that were read to copy parts of rows from them.
     pub bytes_gathered: u64,
-    /// Requests that brought them.
+    /// Number of requests.
     pub requests: usize,
     /// Most threads that read at the same time.
     pub threads: usize,
@@ -26,7 +26,7 @@ pub struct LoadStats {
 }
 
 impl LoadStats {
-    /// Adds what another load of the same threads did.
+    /// Adds the statistics of another load by the same threads.
     pub(super) fn add(&mut self, other: &Self) {
         self.bytes_read += other.bytes_read;
         self.bytes_direct += other.bytes_direct;
@@ -36,7 +36,7 @@ impl LoadStats {
     }
 }
 
-/// Bytes of one load, or of one shard of it, by the way they came.
+/// Bytes of one load, or of one of its shards, by the way they were read.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     direct: AtomicU64,
@@ -59,14 +59,14 @@ impl Counters {
         self.gathered.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Adds what other counters have counted.
+    /// Adds the counts of another counter.
     pub(super) fn add_all(&self, other: &Self) {
         self.add(Way::Direct, other.direct());
         self.add(Way::Buffered, other.buffered());
         self.add_gathered(other.gathered());
     }
 
-    /// Fills the fields of a span that tell what was read, and how fast.
+    /// Records in a span what was read, and how fast.
     pub(super) fn record(&self, span: &Span, elapsed: Duration) {
         let (direct, buffered) = (self.direct(), self.buffered());
         span.record("direct", direct);
@@ -74,7 +74,7 @@ impl Counters {
         span.record("gathered", self.gathered());
         let seconds = elapsed.as_secs_f64();
         span.record("seconds", seconds);
-        // Only shown to people: what is lost past 2^53 bytes is not seen.
+        // For display only: precision lost past 2^53 bytes does not show.
         let gib = (direct.saturating_add(buffered) >> 10) as f64 / f64::from(1 << 20);
         span.record("gib_s", gib / seconds.max(f64::MIN_POSITIVE));
     }

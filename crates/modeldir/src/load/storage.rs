@@ -8,11 +8,11 @@ use super::os;
 /// How a file system is best read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Storage {
-    /// A device of this machine, or nothing is known of it.
+    /// A local device, or an unknown one.
     Local,
-    /// Across a network or through a process: many large reads at once, kept in the page cache.
+    /// A network or a FUSE process: many large reads at once, through the page cache.
     Remote,
-    /// The page cache itself.
+    /// Memory: the page cache itself holds the files.
     Memory,
 }
 

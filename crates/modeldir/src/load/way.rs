@@ -1,4 +1,4 @@
-//! The way that bytes come: through the page cache or past it.
+//! The way that bytes are read: through the page cache or bypassing it.
 
 use super::residency::Residency;
 
@@ -7,12 +7,12 @@ use super::residency::Residency;
 pub(super) enum Way {
     /// Through the page cache.
     Buffered,
-    /// Past it.
+    /// Bypassing the page cache (`O_DIRECT`).
     Direct,
 }
 
 impl Way {
-    /// The way for a range of which this much is cached.
+    /// The best way for a range with this much in the cache.
     pub(super) fn of(residency: Residency) -> Self {
         match residency {
             Residency::Absent => Self::Direct,

@@ -1,4 +1,4 @@
-//! Where a stream is cut: windows of tensors that are read at a time, planned when it is their turn.
+//! The windows of a stream: tensors that are read together, planned when their turn comes.
 
 use std::iter;
 use std::num::NonZeroU64;
@@ -7,16 +7,16 @@ use crate::layout::{in_memory, most_memory};
 use crate::plan::{LoadPlan, Placed};
 use crate::{ErrorKind, Result};
 
-/// Memory that streaming uses unasked, if no tensor needs more.
+/// Default memory of a stream, if no tensor needs more.
 const DEFAULT_IN_FLIGHT: u64 = 512 << 20;
 
-/// Parts of the memory: some are filled while another is in use.
+/// Number of parts of the memory: some are filled while another is in use.
 pub(super) const WINDOWS: u64 = 4;
 
-/// The tensors of a plan in windows of a quarter of the memory at most, or of one tensor; none is of
-/// two shards.
+/// The tensors of a plan in windows of at most a quarter of the memory, or of one tensor. A window
+/// never spans two shards.
 ///
-/// Nothing is kept of a window before or after its turn: a large model has tens of thousands.
+/// A window takes memory only during its turn: a large model has tens of thousands.
 #[derive(Debug)]
 pub(super) struct Windows<'p> {
     plan: &'p LoadPlan,
@@ -33,24 +33,24 @@ impl<'p> Windows<'p> {
         Ok(windows)
     }
 
-    /// Most bytes of memory that are in flight.
+    /// The most bytes of memory in flight.
     pub(super) fn in_flight(&self) -> u64 {
         self.in_flight
     }
 
-    /// Most bytes of memory that the stream takes, if each of its regions is at least so long.
+    /// The most bytes that the stream allocates, if each region is at least this long.
     pub(super) fn memory_len(&self, region_len: usize) -> u64 {
         let regions = self.cuts().map(|window| most_of(window).max(region_len as u64));
         regions.fold(0, u64::saturating_add).min(self.in_flight)
     }
 
-    /// A length of regions that lets nearly every window have that of another.
+    /// A region length with which nearly every window can reuse the region of another.
     pub(super) fn region_len(&self) -> usize {
         let longest = self.cuts().map(most_of).max().unwrap_or(0);
         in_memory(longest.min(self.window_len()))
     }
 
-    /// The plan of each window, made when it is its turn.
+    /// The plan of each window, made when its turn comes.
     pub(super) fn plans(&self) -> impl Iterator<Item = LoadPlan> {
         self.cuts().map(|window| self.plan.part(window))
     }
@@ -65,8 +65,8 @@ impl<'p> Windows<'p> {
         })
     }
 
-    /// How many of these tensors the first window has: as many of one shard as there is room for,
-    /// and one in any case.
+    /// How many of these tensors the first window takes: as many of one shard as fit, and at least
+    /// one.
     fn count(&self, tensors: &[Placed]) -> usize {
         let shard = |placed: &Placed| self.plan.pair(placed).stored().shard().id();
         let Some(first) = tensors.first() else { return 0 };
@@ -82,10 +82,10 @@ impl<'p> Windows<'p> {
         self.in_flight / WINDOWS
     }
 
-    /// Fails for a tensor that needs more memory than there may be.
+    /// Fails for a tensor that needs more memory than the bound.
     fn check_fit(&self) -> Result<()> {
         let max = self.in_flight;
-        // What has room with all that it may take beside its bytes needs no closer look.
+        // A tensor that fits with the largest possible overhead needs no closer look.
         let placed = self.plan.placed().iter();
         for placed in placed.filter(|placed| most_memory(placed.byte_len()) > max) {
             let needed = self.plan.part(std::slice::from_ref(placed)).memory_len();
@@ -100,7 +100,7 @@ impl<'p> Windows<'p> {
     }
 }
 
-/// Most bytes of memory that a window of these tensors takes.
+/// The most bytes of memory that a window of these tensors takes.
 fn most_of(window: &[Placed]) -> u64 {
     window.iter().map(|placed| most_memory(placed.byte_len())).fold(0, u64::saturating_add)
 }

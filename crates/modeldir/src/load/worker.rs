@@ -20,7 +20,7 @@ pub(super) struct Context<'a> {
     pub(super) index: &'a Index,
     pub(super) files: OpenShards<ShardOpener<'a>>,
     pub(super) meter: &'a Meter<'a>,
-    /// The span of the load, which other threads have to enter themselves.
+    /// The span of the load, which each thread enters.
     pub(super) span: Span,
 }
 
@@ -31,7 +31,7 @@ impl<'p> Work<Job<'p>> for Context<'_> {
     }
 }
 
-/// A worker, and what it has open.
+/// A worker, with the shard that it has open.
 struct ReadWorker<'w, 'a> {
     context: &'w Context<'a>,
     scratch: Scratch<'w>,
@@ -40,7 +40,7 @@ struct ReadWorker<'w, 'a> {
 }
 
 impl Worker<Job<'_>> for ReadWorker<'_, '_> {
-    /// Closes a shard that the job is not of: who opens one must hold no other.
+    /// Closes the open shard if the job reads another one: opening requires that none is held.
     fn turn_to(&mut self, job: &Job<'_>) -> Result<()> {
         self.open.take_if(|open| open.shard != job.request.shard).map_or(Ok(()), OpenShard::close)
     }
@@ -70,7 +70,7 @@ impl Worker<Job<'_>> for ReadWorker<'_, '_> {
     }
 }
 
-/// Fills the place of a job; returns how many bytes were read for it.
+/// Fills the place of a job; returns the number of bytes read.
 fn read(
     index: &Index,
     shard: &OpenShard<'_, ShardOpener<'_>>,

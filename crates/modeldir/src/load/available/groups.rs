@@ -2,8 +2,8 @@
 
 use std::path::{Component, Path, PathBuf};
 
-/// Limits from here on are none: version 1 states the largest multiple of a page that a signed
-/// number can hold.
+/// Limits from here on mean none: version 1 reports the largest multiple of a page that fits a
+/// signed number.
 const NO_LIMIT: u64 = 1 << 62;
 
 /// The folder of a control group that accounts for memory.
@@ -11,7 +11,7 @@ const NO_LIMIT: u64 = 1 << 62;
 pub(super) struct Folder {
     pub(super) path: PathBuf,
     version: Version,
-    /// Whether the process is in this group, and not only in one below it.
+    /// Whether the process is in this group itself, and not only in a group below it.
     is_own: bool,
 }
 
@@ -22,7 +22,7 @@ enum Version {
     Two,
 }
 
-/// The groups around a process, from the innermost to the outermost that can be seen, by its
+/// The groups around a process, from the innermost to the outermost visible one, from its
 /// `/proc/self/cgroup` and `/proc/self/mountinfo`.
 pub(super) fn folders(cgroup: &str, mountinfo: &str) -> Vec<Folder> {
     let mut folders = Vec::new();
@@ -42,12 +42,12 @@ impl Folder {
     /// Bytes that the group can still take, or `None` if it has no limit; `read` gives the text of a
     /// file of the group.
     ///
-    /// What the group holds of the page cache the kernel takes back before it refuses anything.
+    /// Page cache of the group is not counted: the kernel reclaims it before it refuses memory.
     pub(super) fn available(&self, read: impl Fn(&str) -> Option<String>) -> Option<u64> {
         let number = |name| read(name)?.trim().parse::<u64>().ok();
         let (limit, usage, cached) = match self.version {
             Version::One => {
-                // Before Linux 5.11 a group could leave the accounts of those below it alone.
+                // Before Linux 5.11 a group could ignore the accounts of the groups below it.
                 if !self.is_own && number("memory.use_hierarchy") == Some(0) {
                     return None;
                 }
@@ -84,7 +84,7 @@ fn group(line: &str) -> Option<(Version, &str)> {
 /// Where groups of one interface are mounted.
 #[derive(Debug)]
 struct Mount {
-    /// The group that is seen at the mount point.
+    /// The group that is visible at the mount point.
     root: PathBuf,
     point: PathBuf,
 }
@@ -104,8 +104,8 @@ impl Mount {
         is_wanted.then(|| Self { root: unescaped(root).into(), point: unescaped(point).into() })
     }
 
-    /// The path of a group below the mount point; empty where the group is not seen from here, so
-    /// that what is seen of those around it counts.
+    /// The path of a group below the mount point; empty if the group is not visible here, so that
+    /// the visible groups around it apply.
     fn below(&self, group: &str) -> PathBuf {
         let below = Path::new(group).strip_prefix(&self.root).unwrap_or(Path::new(""));
         let is_plain = below.components().all(|part| matches!(part, Component::Normal(_)));
