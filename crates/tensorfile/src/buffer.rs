@@ -20,7 +20,7 @@ pub const HUGE_PAGE: usize = 2 << 20;
 
 /// Bytes that cannot change, owned or mapped from a file.
 ///
-/// Cloning copies a pointer; the memory is given back when the last clone is dropped.
+/// Cloning copies a pointer; dropping the last clone frees the memory.
 ///
 /// ```
 /// use tensorfile::{Buffer, BufferMut};
@@ -37,10 +37,10 @@ pub const HUGE_PAGE: usize = 2 << 20;
 pub struct Buffer(Arc<Backing>);
 
 impl Buffer {
-    /// These bytes, without a copy.
+    /// A buffer of these bytes, without a copy.
     ///
-    /// The alignment is that of the vector, which need not suit wide elements;
-    /// [`BufferMut::with_len`] gives aligned memory.
+    /// It is aligned as the vector is, which may be too little for wide elements;
+    /// [`BufferMut::with_len`] allocates aligned memory.
     #[must_use]
     pub fn from_vec(bytes: Vec<u8>) -> Self {
         let len = bytes.len();
@@ -53,11 +53,11 @@ impl Buffer {
         Self(Arc::new(Backing { memory: Memory::File(map), start: 0, len }))
     }
 
-    /// The same memory, to be filled anew.
+    /// The same memory, to fill again.
     ///
     /// # Errors
     ///
-    /// Gives the buffer back if a clone of it lives, or if its bytes are those of a mapped file.
+    /// Returns the buffer unchanged if a clone of it exists, or if it is a mapped file.
     pub fn into_mut(self) -> std::result::Result<BufferMut, Self> {
         match Arc::try_unwrap(self.0) {
             Ok(backing) if matches!(backing.memory, Memory::File(_)) => {
@@ -68,16 +68,15 @@ impl Buffer {
         }
     }
 
-    /// Brings these bytes of a mapped file into memory, so that touching them reads nothing more.
+    /// Reads these bytes of a mapped file into memory, so that touching them later does no I/O.
     ///
-    /// Bytes that are not there, because the file was shortened or its medium fails, are an error
-    /// here and not a signal. Owned bytes are in memory already. Blocks until all are read.
+    /// If bytes cannot be read, because the file was shortened or its medium fails, this is an
+    /// error here and not a signal. Does nothing for owned bytes. Blocks until all are read.
     ///
     /// # Errors
     ///
-    /// What the operating system says, [`io::ErrorKind::Unsupported`] where it has no such call
-    /// (before Linux 5.14, other systems), and [`io::ErrorKind::InvalidInput`] for a range past
-    /// the end.
+    /// The operating system's error; [`io::ErrorKind::Unsupported`] if it has no such call (before
+    /// Linux 5.14, other systems), and [`io::ErrorKind::InvalidInput`] for a range past the end.
     pub fn populate(&self, range: Range<usize>) -> io::Result<()> {
         let inside = range.start <= range.end && range.end <= self.len();
         match &self.0.memory {
@@ -108,11 +107,11 @@ impl fmt::Debug for Buffer {
     }
 }
 
-/// Owned bytes while they are being filled; [`freeze`](Self::freeze) makes a [`Buffer`] of them.
+/// Owned bytes to fill; [`freeze`](Self::freeze) turns them into a [`Buffer`].
 ///
-/// They are zero at first, and start at a multiple of 64 bytes. From 1 MiB on they are memory
-/// fresh from the operating system, which is not touched before it is written to, and from 2 MiB
-/// on they start on a huge page, which is asked for on Linux.
+/// They are zero at first, and start at a multiple of 64 bytes. From 1 MiB on they are an anonymous
+/// mapping, whose pages are not touched before they are written to. From 2 MiB on they start on a
+/// huge page, which Linux is advised to use.
 pub struct BufferMut(Backing);
 
 impl BufferMut {
@@ -120,7 +119,7 @@ impl BufferMut {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::OutOfMemory`], whatever the length: nothing aborts.
+    /// [`ErrorKind::OutOfMemory`], whatever the length; it never aborts.
     pub fn with_len(len: usize) -> Result<Self, ErrorKind> {
         let backing = if len < MAP_FROM { Backing::heap(len) } else { Backing::anonymous(len) };
         backing.map(Self).ok_or(ErrorKind::OutOfMemory { byte_len: len })
@@ -138,12 +137,12 @@ impl BufferMut {
         self.0.len == 0
     }
 
-    /// The bytes, to be filled; disjoint parts of them can be filled by several threads.
+    /// The bytes; several threads can fill disjoint parts of them.
     pub fn as_mut_slice(&mut self) -> &mut [u8] {
         self.0.bytes_mut()
     }
 
-    /// The same bytes, shareable and fixed. Nothing is copied.
+    /// The same bytes as a [`Buffer`], without a copy.
     #[must_use]
     pub fn freeze(self) -> Buffer {
         Buffer(Arc::new(self.0))
@@ -156,7 +155,7 @@ impl fmt::Debug for BufferMut {
     }
 }
 
-/// Memory, and the part of it that is used: the bytes before `start` are there for alignment.
+/// Memory and the used part of it: the bytes before `start` are for alignment.
 struct Backing {
     memory: Memory,
     start: usize,
@@ -170,7 +169,7 @@ enum Memory {
 }
 
 impl Backing {
-    /// Small memory from the allocator, or `None` where it has none.
+    /// Small memory from the allocator, or `None` if that fails.
     fn heap(len: usize) -> Option<Self> {
         let mut bytes = Vec::new();
         let padded = len.checked_add(ALIGN - 1)?;
@@ -180,7 +179,7 @@ impl Backing {
         Some(Self { memory: Memory::Heap(bytes), start, len })
     }
 
-    /// Large memory from the operating system, or `None` where it has none.
+    /// Large memory from the operating system, or `None` if that fails.
     fn anonymous(len: usize) -> Option<Self> {
         let spare = if len < HUGE_PAGE { 0 } else { HUGE_PAGE };
         let map = MmapMut::map_anon(len.checked_add(spare)?).ok()?;
@@ -225,9 +224,9 @@ const fn padding(addr: usize, align: usize) -> usize {
     addr.wrapping_neg() & (align - 1)
 }
 
-/// Asks for huge pages for the pages that are wholly used; the rest would be memory wasted.
+/// Requests huge pages for those that are used completely; others would waste memory.
 ///
-/// It is advice: where it is refused the buffer is slower to fill, not wrong.
+/// This is advice: if it is refused, filling the buffer is slower.
 #[cfg(target_os = "linux")]
 fn ask_for_huge_pages(map: &MmapMut, start: usize, len: usize) {
     let whole = len - len % HUGE_PAGE;

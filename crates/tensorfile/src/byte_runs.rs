@@ -1,9 +1,9 @@
 //! The bytes of a selection as runs, counted without being listed. Pure.
 //!
-//! Arithmetic is plain here: `Selection` makes runs only of ranges within a shape whose bits fit a
-//! `usize`, and so do the bits of what is selected; every sum and product below is at most one of
-//! the two numbers. Differences that may be negative are taken in `i128`. Debug builds check all of
-//! it, and a test compares with listing every element.
+//! Arithmetic is unchecked here: `Selection` makes runs only from ranges within a shape whose bits
+//! fit a `usize`, and the selected bits fit one too; every sum and product below is at most one of
+//! the two numbers. Differences that may be negative are computed in `i128`. Debug builds check all
+//! of it, and a test compares with listing every element.
 #![deny(clippy::indexing_slicing)]
 
 use std::iter;
@@ -11,25 +11,25 @@ use std::ops::Range;
 
 /// The bytes that a selection takes, as runs relative to the start of the tensor.
 ///
-/// Runs come in the order of the result, row-major, so that copying them one after the other
-/// gives the selected part. Runs that touch are one. They are computed while iterating: memory is
-/// in proportion to the ranges of the selection, not to the runs, of which a cut of the innermost
-/// dimension has one for every row.
+/// Runs are in the order of the result, row-major: copied one after the other they are the selected
+/// part. Adjacent runs are merged. They are computed while iterating, so memory grows with the
+/// ranges of the selection, not with the runs: a cut of the innermost dimension has one run per
+/// row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ByteRuns {
     shape: Box<[usize]>,
     byte_len: usize,
     num_runs: usize,
     span: Range<usize>,
-    /// Bits of one element; below, everything is counted in elements.
+    /// Bits of one element; all that follows is in elements.
     bits: usize,
-    /// The dimensions outside of the runs.
+    /// The dimensions outside the runs.
     outer: Vec<Dimension>,
-    /// The dimension that runs are ranges of; those further in are part of its stride.
+    /// The dimension of which runs are ranges; inner ones are part of its stride.
     inner: Dimension,
 }
 
-/// The ranges taken of one dimension: none of them empty, none touching the next.
+/// The ranges taken of one dimension: none empty, none adjacent to the next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Dimension {
     pub(crate) ranges: Vec<Range<usize>>,
@@ -43,7 +43,7 @@ impl ByteRuns {
         Self::new(shape, 8, Vec::new(), Dimension { ranges: Vec::new(), stride: 1 })
     }
 
-    /// The runs of ranges within a tensor whose bits, and those of the selection, fit a `usize`.
+    /// The runs of ranges within a tensor; its bits and those of the selection must fit a `usize`.
     pub(crate) fn new(
         shape: Box<[usize]>,
         bits: usize,
@@ -64,7 +64,7 @@ impl ByteRuns {
         &self.shape
     }
 
-    /// The number of bytes of the selected part, repeats counted as often as they are taken.
+    /// The number of bytes of the selected part, with repeated ranges counted each time.
     #[must_use]
     pub const fn byte_len(&self) -> usize {
         self.byte_len
@@ -87,20 +87,21 @@ impl ByteRuns {
         Runs::new(self)
     }
 
-    /// The dimensions outside of the runs, the one that they are ranges of, and the bits of an
+    /// The dimensions outside the runs, the one of which runs are ranges, and the bits of an
     /// element.
     pub(crate) fn parts(&self) -> (&[Dimension], &Dimension, usize) {
         (&self.outer, &self.inner, self.bits)
     }
 
-    /// The range of the innermost cut dimension whose runs do not all begin and end on a byte.
+    /// The first range of the innermost cut dimension with a run that does not begin and end on a
+    /// byte.
     pub(crate) fn range_that_cuts_a_byte(&self) -> Option<&Range<usize>> {
         let on_byte = |element: usize| element * self.bits % 8 == 0;
         let first_row: usize = self.outer.iter().map(|dim| dim.first() * dim.stride).sum();
         let cut = self.inner.ranges.iter().find(|range| {
             [range.start, range.end].iter().any(|end| !on_byte(first_row + end * self.inner.stride))
         });
-        // The other rows begin a number of whole bytes away from the first, or cut bytes too.
+        // Other rows begin whole bytes away from the first, or split bytes too.
         cut.or_else(|| {
             let whole_bytes_away = self.outer.iter().all(|dim| {
                 let steps = dim.ranges.iter().any(|range| range.len() > 1);
@@ -113,7 +114,7 @@ impl ByteRuns {
 }
 
 impl Dimension {
-    /// One index, so that there is a dimension where a tensor has none.
+    /// A dimension of one index, for tensors without dimensions.
     pub(crate) fn one() -> Self {
         Self { ranges: iter::once(0..1).collect(), stride: 0 }
     }
@@ -154,11 +155,11 @@ fn span(outer: &[Dimension], inner: &Dimension, bits: usize) -> Range<usize> {
     start * bits / 8..end * bits / 8
 }
 
-/// How often the last run of a row ends where the first run of the next row begins.
+/// How many rows end with a run that touches the first run of the next row.
 ///
-/// Rows follow each other by a step in one of the outer dimensions, while those further in go
-/// back from their last index to their first. That is one distance for every step within a range,
-/// and one for every jump to the next range, so distances are counted, not rows.
+/// From one row to the next, one outer dimension takes a step, and the dimensions further in go
+/// back from their last index to their first. All steps within a range have one distance, and so
+/// has each jump to the next range; so distances are counted, not rows.
 fn num_merges(num_rows: usize, outer: &[Dimension], inner: &Dimension) -> usize {
     let signed = |value: usize| i128::try_from(value).expect("a usize has at most 64 bits");
     let last_end = inner.ranges.last().map_or(0, |range| range.end);
@@ -187,18 +188,18 @@ fn num_merges(num_rows: usize, outer: &[Dimension], inner: &Dimension) -> usize 
 #[derive(Clone)]
 struct Runs<'a> {
     runs: &'a ByteRuns,
-    /// One place for each outer dimension.
+    /// One position for each outer dimension.
     row: Vec<Place>,
     /// The first element of the row.
     row_start: usize,
-    /// The range of the inner dimension that comes next.
+    /// The next range of the inner dimension.
     next_range: usize,
-    /// A run that was seen while looking for the end of the one before.
+    /// A run already computed, to find the end of the one before.
     pending: Option<Range<usize>>,
     remaining: usize,
 }
 
-/// Where an outer dimension stands: in which of its ranges, and at which index.
+/// The position in an outer dimension: which range, and which index.
 #[derive(Clone, Copy)]
 struct Place {
     range: usize,
@@ -212,7 +213,7 @@ impl<'a> Runs<'a> {
         Self { runs, row, row_start, next_range: 0, pending: None, remaining: runs.num_runs }
     }
 
-    /// The next run in elements, whether or not it touches the one before.
+    /// The next run in elements, not yet merged with adjacent ones.
     fn next_part(&mut self) -> Option<Range<usize>> {
         let inner = &self.runs.inner;
         if self.next_range == inner.ranges.len() {
@@ -226,7 +227,7 @@ impl<'a> Runs<'a> {
         Some(self.row_start + range.start * inner.stride..self.row_start + range.end * inner.stride)
     }
 
-    /// Goes to the next row; false after the last.
+    /// Moves to the next row; false after the last.
     fn next_row(&mut self) -> bool {
         for (place, dim) in self.row.iter_mut().zip(&self.runs.outer).rev() {
             let before = place.index;
@@ -241,7 +242,7 @@ impl<'a> Runs<'a> {
 }
 
 impl Place {
-    /// Goes to the next index; after the last goes back to the first and says false.
+    /// Moves to the next index; after the last, returns to the first and gives false.
     fn advance(&mut self, dim: &Dimension) -> bool {
         if dim.ranges.get(self.range).is_some_and(|range| self.index + 1 < range.end) {
             self.index += 1;
@@ -262,7 +263,7 @@ impl Iterator for Runs<'_> {
 
     fn next(&mut self) -> Option<Range<usize>> {
         let mut run = self.pending.take().or_else(|| {
-            // After the last row the places stand at the first again.
+            // After the last row the positions are at the first again.
             if self.remaining == 0 { None } else { self.next_part() }
         })?;
         while let Some(part) = self.next_part() {

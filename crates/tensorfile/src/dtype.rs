@@ -83,7 +83,7 @@ impl Dtype {
         }
     }
 
-    /// Bytes of this many elements, or `None` where that overflows or is not a whole number.
+    /// Bytes of this many elements, or `None` if that overflows or is not a whole number.
     #[must_use]
     pub fn byte_len(self, num_elements: usize) -> Option<usize> {
         let bits = num_elements.checked_mul(self.bits() as usize)?;
@@ -113,7 +113,7 @@ impl FromStr for Dtype {
     }
 }
 
-/// A name that no dtype has.
+/// The error for a name that no dtype has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown dtype {}", Quoted(name))]
 #[non_exhaustive]

@@ -8,10 +8,10 @@ use half::{bf16, f16};
 
 use crate::{Dtype, ErrorKind, Result, reserve};
 
-/// A Rust type that the elements of some dtypes are. The list is closed.
+/// A Rust type for the elements of some dtypes. The trait is sealed.
 ///
-/// `u8` stands for `U8` and for the codes of the 8-bit floats, `[f32; 2]` for `C64`. The packed
-/// dtypes (`F4`, `F6_E2M3`, `F6_E3M2`) have no element type; their tensors give bytes.
+/// `u8` is for `U8` and the codes of the 8-bit floats, `[f32; 2]` for `C64`. The packed dtypes
+/// (`F4`, `F6_E2M3`, `F6_E3M2`) have no element type: use the bytes of their tensors.
 pub trait Element: sealed::Sealed + CheckedBitPattern {
     /// The dtypes whose elements are of this type.
     const DTYPES: &'static [Dtype];
@@ -51,7 +51,7 @@ elements! {
     u64, "u64": U64;
 }
 
-/// The order in which a machine keeps the bytes of a number.
+/// The byte order of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ByteOrder {
     Little,
@@ -59,7 +59,7 @@ pub(crate) enum ByteOrder {
 }
 
 impl ByteOrder {
-    /// The order of the machine that this is compiled for.
+    /// The byte order of the compilation target.
     pub(crate) const HOST: Self =
         if cfg!(target_endian = "big") { Self::Big } else { Self::Little };
 }
@@ -101,7 +101,7 @@ pub(crate) fn copy<T: Element>(
     }
 }
 
-/// The elements of these bytes, copied only where they cannot be had in place.
+/// The elements of these bytes, copied only if they cannot be borrowed.
 pub(crate) fn cast_or_copy<T: Element>(
     dtype: Dtype,
     bytes: &[u8],
@@ -112,7 +112,7 @@ pub(crate) fn cast_or_copy<T: Element>(
     }
 }
 
-/// Reads one element after the other, whatever its address, and swaps its bytes where needed.
+/// Reads elements from any address, and swaps their bytes if needed.
 fn read_each<T: Element>(dtype: Dtype, bytes: &[u8], host: ByteOrder) -> Result<Vec<T>, ErrorKind> {
     let component_len = component_len(dtype);
     let mut elements = reserve::list(bytes.len() / size_of::<T>())?;
@@ -131,7 +131,7 @@ fn read_each<T: Element>(dtype: Dtype, bytes: &[u8], host: ByteOrder) -> Result<
     Ok(elements)
 }
 
-/// The bytes of what is swapped as one: an element, or one of the two parts of a `C64`.
+/// Bytes swapped together: an element, or one of the two parts of a `C64`.
 const fn component_len(dtype: Dtype) -> usize {
     dtype.align()
 }
@@ -143,7 +143,7 @@ fn cast_error<T>(dtype: Dtype, bytes: &[u8], error: CheckedCastError) -> ErrorKi
             let (index, found) = invalid.map_or((0, 0), |(index, byte)| (index, *byte));
             ErrorKind::InvalidBool { index, found }
         }
-        // The dtype was checked, and with it that the size divides: only the address is left.
+        // The dtype was checked, and with it the length: only the alignment can be wrong.
         CheckedCastError::PodCastError(_) => ErrorKind::Unaligned { dtype, align: align_of::<T>() },
     }
 }

@@ -6,12 +6,12 @@ use std::ops::Range;
 use crate::reads::{Read, in_memory};
 use crate::{BufferMut, ByteRuns, Result};
 
-/// Bytes of rows that are read at once.
+/// Most bytes of one read of rows.
 const MAX_BLOCK: u64 = 1 << 20;
 
 /// Fills `place` with the runs, one after the other.
 ///
-/// `read` fills a slice with bytes from an offset of the tensor.
+/// `read` fills a slice with the tensor's bytes from an offset on.
 pub(crate) fn fill(
     runs: &ByteRuns,
     mut place: &mut [u8],
@@ -44,7 +44,7 @@ pub(crate) fn fill(
     Ok(())
 }
 
-/// Takes the place of a run off the front.
+/// Splits the place of a run off the front.
 fn take<'p>(place: &mut &'p mut [u8], run: &Range<u64>) -> &'p mut [u8] {
     let (taken, rest) = mem::take(place).split_at_mut(in_memory(run.end - run.start));
     *place = rest;
@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(reads(&[10, 4096], &near), [0..7 << 12, 5 << 12..10 << 12]);
         let far = Selection::all().with_ranges(0, vec![0..2, 7..8]);
         assert_eq!(reads(&[8, 4096], &far), [0..2 << 12, 7 << 12..8 << 12]);
-        // What is long is not copied to save a read.
+        // Long runs are not copied to save a read.
         let long = Selection::all().with_ranges(0, vec![0..5, 6..11]);
         assert_eq!(reads(&[11, 4096], &long), [0..5 << 12, 6 << 12..11 << 12]);
     }

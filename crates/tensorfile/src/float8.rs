@@ -2,7 +2,7 @@
 
 use crate::Dtype;
 
-/// The value of every code of `dtype`, or `None` where it is no 8-bit float.
+/// The value of every code of `dtype`, or `None` if it is no 8-bit float.
 ///
 /// NaN codes give a quiet NaN of their sign. `F8_E8M0` code 0 is 2^-127, a subnormal `f32`.
 pub(crate) const fn values(dtype: Dtype) -> Option<&'static [f32; 256]> {
@@ -25,7 +25,7 @@ static E8M0: [f32; 256] = powers_of_two();
 /// Which codes are not numbers.
 #[derive(Clone, Copy)]
 enum Specials {
-    /// The highest exponent holds the infinities and NaN, as in IEEE 754.
+    /// The highest exponent is for infinities and NaN, as in IEEE 754.
     Ieee,
     /// All ones is NaN; there are no infinities.
     NanOnly,

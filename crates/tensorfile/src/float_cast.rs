@@ -10,11 +10,11 @@ use serde::{Serialize, Serializer};
 use crate::Dtype;
 use crate::quote::{Quoted, shortened};
 
-/// Elements converted at a time: a block stays in the first-level cache, and is cheap to make for
-/// the few elements of a short row.
+/// Elements converted per block: it fits the first-level cache, and is cheap to make for a short
+/// row.
 const BLOCK: usize = 256;
 
-/// The float types that elements are converted between.
+/// The float types that [`FloatCast`] converts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Float {
@@ -68,7 +68,7 @@ impl FromStr for Float {
     }
 }
 
-/// A name that no float type has that elements are converted between.
+/// The error for a name that is none of these float types.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{} is not F16, BF16 or F32", Quoted(name))]
 #[non_exhaustive]
@@ -79,10 +79,10 @@ pub struct UnknownFloat {
 
 /// A conversion of elements from one float type to another.
 ///
-/// From 16 bits to `F32` every value is exact. The other way it is rounded to the nearest, ties to
-/// even, and to infinity beyond the largest; what is too small for a normal number becomes a
-/// subnormal one or zero. Between `F16` and `BF16` the way is by `F32`. Signs, infinities and zeros
-/// are kept; a NaN stays a NaN, and becomes a quiet one.
+/// From 16 bits to `F32` every value is exact. The reverse rounds to the nearest, ties to even, and
+/// to infinity beyond the largest; values too small for a normal number become subnormal or zero.
+/// `F16` and `BF16` are converted through `F32`. Signs, infinities and zeros are kept; a NaN stays
+/// a NaN, and becomes quiet.
 ///
 /// ```
 /// use tensorfile::{Dtype, Float, FloatCast};
@@ -100,7 +100,7 @@ pub struct FloatCast {
 }
 
 impl FloatCast {
-    /// The conversion of elements of this dtype; `None` if they are of that type already, or of one
+    /// The conversion of elements of this dtype; `None` if they have that type already, or a type
     /// that is not converted.
     #[must_use]
     pub fn new(source: Dtype, target: Float) -> Option<Self> {
@@ -120,14 +120,13 @@ impl FloatCast {
         self.target
     }
 
-    /// Bytes after the conversion of this many bytes of whole elements.
+    /// The bytes that this many bytes of whole elements are converted to.
     #[must_use]
     pub const fn byte_len(self, before: u64) -> u64 {
         (before / self.source.byte_len() as u64).saturating_mul(self.target.byte_len() as u64)
     }
 
-    /// Converts elements, little-endian before and after on every machine, from any address to any
-    /// other.
+    /// Converts elements, little-endian before and after on every machine, at any alignment.
     ///
     /// # Panics
     ///
@@ -162,15 +161,15 @@ impl Serialize for FloatCast {
     }
 }
 
-/// Elements on their way: aligned, and in the byte order of the machine.
+/// A block of elements: aligned, and in the byte order of the machine.
 struct Block {
     values: [f32; BLOCK],
-    /// The same of 16 bits, on the way in or out.
+    /// The 16-bit elements read or to be written.
     codes: [u16; BLOCK],
 }
 
 impl Block {
-    /// Takes in at most as many elements as there is room for.
+    /// Reads elements, at most as many as there is room for.
     fn fill(&mut self, from: Float, bytes: &[u8]) {
         let elements = bytes.len() / from.byte_len();
         let (values, codes) = (&mut self.values[..elements], &mut self.codes[..elements]);
@@ -194,7 +193,7 @@ impl Block {
         }
     }
 
-    /// Gives as many elements out as there is room for.
+    /// Writes as many elements as there is room for.
     fn write(&mut self, to: Float, bytes: &mut [u8]) {
         let elements = bytes.len() / to.byte_len();
         let (values, codes) = (&self.values[..elements], &mut self.codes[..elements]);
@@ -227,17 +226,17 @@ fn four(bytes: &[u8]) -> u32 {
     u32::from_le_bytes(bytes.try_into().expect("pieces of four bytes"))
 }
 
-/// The code in `F32` of a code in `BF16`, with a NaN made quiet, as `half` does it.
+/// The `F32` bits of `BF16` bits, with a NaN made quiet, as `half` does it.
 ///
-/// For slices `half` has vectors for `F16` only. This and the way back have no branch, and need no
-/// array of codes on the way: a cast is 1.5 times as fast as with those of `half`.
+/// For slices `half` has SIMD code for `F16` only. This function and its reverse have no branch and
+/// need no intermediate array: a cast is 1.5 times as fast as with those of `half`.
 fn widened(code: u16) -> u32 {
     let quiet = if code & 0x7fff > 0x7f80 { 0x40 } else { 0 };
     u32::from(code | quiet) << 16
 }
 
-/// The bytes in `BF16` of a code in `F32`: the upper half, rounded to nearest even by a carry into
-/// it, unless it is a NaN, which is made quiet.
+/// The `BF16` bytes of `F32` bits: the upper half, rounded to nearest even by a carry into it; a
+/// NaN is made quiet.
 fn narrowed(code: u32) -> [u8; 2] {
     let is_nan = code & 0x7fff_ffff > 0x7f80_0000;
     let rounded = code.wrapping_add(0x7fff + ((code >> 16) & 1));

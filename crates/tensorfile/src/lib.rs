@@ -3,16 +3,16 @@
 //! A file is an 8-byte length, a header in JSON that gives each tensor a name, a dtype, a shape and
 //! a range of bytes, and then the bytes. [`TensorFile`] opens one: it reads the header only, and
 //! then tensors by name, whole ([`read`](TensorFile::read)) or in part
-//! ([`read_selection`](TensorFile::read_selection)), into memory of their own; or it maps the file
-//! ([`map`](TensorFile::map)). [`Header`] is the header checked and nothing else; [`Tensor`] is
-//! bytes with a dtype and a shape; [`Writer`] makes a file.
+//! ([`read_selection`](TensorFile::read_selection)), into memory of their own; or maps the file
+//! ([`map`](TensorFile::map)). [`Header`] is a checked header on its own; [`Tensor`] is bytes with
+//! a dtype and a shape; [`Writer`] makes a file.
 //!
-//! What is promised, whatever the bytes: a result or an [`Error`] that names the file and the
-//! tensor. No panic, no abort, no memory claimed for a length that the file does not have. Files
+//! Whatever the bytes, a call returns a result, or an [`Error`] that names the file and the tensor.
+//! It never panics or aborts, and allocates nothing by a length that the file does not have. Files
 //! are accepted and refused as by the `safetensors` crate 0.8.0, except that a name or a metadata
-//! key given twice, a tensor written as an array and what is beyond the limits of
-//! [`HeaderOptions`] are refused. There are no threads, and no I/O but that of [`SourceFile`],
-//! [`Writer::save`] and the [`ReadAt`] in use.
+//! key given twice, a tensor written as an array and a header over the limits of [`HeaderOptions`]
+//! are refused. The crate starts no threads; only [`SourceFile`], [`Writer::save`] and the
+//! [`ReadAt`] in use do I/O.
 //!
 //! ```
 //! use tensorfile::{Dtype, Selection, TensorFile, Writer};
@@ -35,7 +35,7 @@
 //! # Ok::<(), tensorfile::Error>(())
 //! ```
 
-// The file: opened, its header, its bytes.
+// The file, its header and its bytes.
 mod file;
 mod fill;
 mod header;
@@ -47,11 +47,11 @@ mod reads;
 mod rows;
 mod source;
 
-// What the format fixes, and what follows from a shape.
+// Constants of the format, and sizes of shapes.
 mod format;
 mod shape;
 
-// The tensors: their elements, their memory, parts of them.
+// Tensors: elements, memory, parts.
 mod buffer;
 mod byte_runs;
 mod dtype;
@@ -66,10 +66,10 @@ mod tensor;
 mod to_f32;
 mod view;
 
-// The way back.
+// Writing.
 mod write;
 
-// What can be wrong, and how it is said.
+// Errors and their messages.
 mod error;
 mod file_facts;
 mod limit;
