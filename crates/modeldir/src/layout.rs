@@ -1,4 +1,4 @@
-//! Where the bytes of a plan go in memory, and which reads bring them there; pure.
+//! Where the bytes of a plan go in memory, and which reads fill it; pure.
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 use std::collections::BTreeMap;
@@ -12,24 +12,26 @@ use crate::plan::Part;
 use crate::request::Request;
 use crate::transform::Transform;
 
-/// Longest read of a plan: long enough for full device speed, short enough to share out.
+/// Maximum length of a read: long enough for full device speed, short enough to share among
+/// threads.
 const MAX_REQUEST_BYTES: u64 = 8 << 20;
 
-/// Address and file offset agree modulo this where they can, so that whole pages can be moved.
+/// Address and file offset agree modulo this where possible, so that direct reads move whole pages.
 pub(crate) const PAGE: u64 = 4096;
 
-/// From this length on a part is worth a place that agrees with the file.
+/// Parts of at least this length start at a position congruent to their file offset modulo a page.
 const LONG: u64 = 16 * PAGE;
 
-/// Every tensor that cannot follow its neighbour starts on a multiple of this.
+/// A tensor that cannot directly follow the previous one starts on a multiple of this, or, if it is
+/// copied, at a place congruent to its file offset modulo this.
 const LINE: u64 = 64;
 
-/// Longest block of rows of which parts are copied: nearly as good for a disk as a longest read, and
-/// each worker has memory for one.
+/// Maximum length of a block of rows that is read to copy parts of it: nearly as fast as the
+/// longest read, and small enough for each worker to hold one.
 pub(crate) const MAX_BLOCK_BYTES: u64 = 4 << 20;
 
-/// What is copied or converted from the page cache comes in pieces that stay in a processor's own
-/// cache.
+/// Maximum length of the pieces that are copied or converted from the page cache: they stay in a
+/// processor's own cache.
 pub(crate) const MAX_PIECE_BYTES: u64 = 256 << 10;
 
 /// Lays parts of tensors out in memory, shard by shard and in file order.
@@ -37,15 +39,15 @@ pub(crate) const MAX_PIECE_BYTES: u64 = 256 << 10;
 pub(crate) struct Layout {
     /// The shard whose parts are being placed.
     open: Option<ShardLayout>,
-    /// The requests of the shards before.
+    /// The requests of the shards already closed.
     requests: Vec<Request>,
-    /// Bytes of memory of the shards before, for each from which something is read.
+    /// Bytes of memory by shard, for each closed shard that is read.
     memory: BTreeMap<ShardId, u64>,
 }
 
 impl Layout {
-    /// Places a part of a tensor that comes after all earlier ones by shard and in file order;
-    /// returns its place in the memory of its shard.
+    /// Places the next part, by shard and in file order; returns its range in the memory of its
+    /// shard.
     pub(crate) fn place(&mut self, tensor: IndexedTensor<'_>, part: &Part) -> Range<u64> {
         let shard = tensor.shard().id();
         let done = self.open.take_if(|open| open.shard != shard);
@@ -55,7 +57,7 @@ impl Layout {
         self.open.get_or_insert_with(new).place_part(tensor, part)
     }
 
-    /// The reads, and the bytes of memory that they fill by shard.
+    /// The reads, and the bytes of memory by shard that they fill.
     pub(crate) fn finish(mut self) -> (Vec<Request>, BTreeMap<ShardId, u64>) {
         let done = self.open.take();
         self.close(done);
@@ -71,10 +73,10 @@ impl Layout {
     }
 }
 
-/// Lays the wanted parts of one shard out in memory, in file order.
+/// Lays the parts of one shard out in memory, in file order.
 ///
-/// Positions in memory are `u64` here, so that nothing can overflow: a shard is at most 2^63 bytes,
-/// and padding adds less than that.
+/// Positions in memory are `u64`, so that nothing can overflow: a shard is at most 2^63 bytes, and
+/// padding adds less than that.
 #[derive(Debug)]
 struct ShardLayout {
     shard: ShardId,
@@ -84,13 +86,12 @@ struct ShardLayout {
 }
 
 impl ShardLayout {
-    /// Lays out a shard whose requests follow these.
+    /// Starts a shard; its requests are appended to these.
     const fn new(shard: ShardId, requests: Vec<Request>) -> Self {
         Self { shard, requests, memory_len: 0 }
     }
 
-    /// Places a part of a tensor that starts after all earlier ones in the file; returns its memory
-    /// range.
+    /// Places the next part in file order; returns its memory range.
     fn place_part(&mut self, tensor: IndexedTensor<'_>, part: &Part) -> Range<u64> {
         let transform = part.transform;
         let align = transform.dtype(tensor.dtype()).align() as u64;
@@ -101,13 +102,13 @@ impl ShardLayout {
         }
     }
 
-    /// Places a range that starts after all earlier ones in the file; returns its memory range.
+    /// Places the next range in file order; returns its memory range.
     ///
-    /// A part directly follows its neighbour where file and alignment allow it, so that one read
-    /// serves both. Tensors are packed without padding in the file; one that would be misaligned
-    /// in memory is moved to an aligned place and gets a read of its own, and so is a long one that
-    /// a direct read could not bring straight to its place. What is not copied as it is comes by
-    /// way of the worker's memory in any case.
+    /// A part directly follows the previous one where file and alignment allow it, so that one read
+    /// serves both. Tensors are packed without padding in the file. One that would be misaligned in
+    /// memory moves to an aligned place and gets a read of its own; so does a long one that a
+    /// direct read could not write straight to its place. Converted bytes pass through the worker's
+    /// buffer in any case.
     fn place(&mut self, file_range: Range<u64>, align: u64, transform: Transform) -> Range<u64> {
         let Range { start: file_start, end: file_end } = file_range;
         let byte_len = file_end.saturating_sub(file_start);
@@ -131,7 +132,7 @@ impl ShardLayout {
         start..end
     }
 
-    /// Places runs of a tensor that starts at `file_start`, one after the other; returns their
+    /// Places runs of a tensor that starts at `file_start`, contiguous in memory; returns their
     /// memory range.
     fn place_runs(
         &mut self,
@@ -167,8 +168,8 @@ impl ShardLayout {
         self.memory_len.next_multiple_of(LINE)
     }
 
-    /// The first free place that suits the file offset: congruent to it modulo a page for what is
-    /// longer than a few pages, modulo a line for the rest, and aligned in any case.
+    /// The first free aligned place congruent to the file offset, modulo a page for long parts and
+    /// modulo a line for others; the first free line where that would not be aligned.
     fn new_start(&self, file_start: u64, byte_len: u64, align: u64) -> u64 {
         let modulus = if byte_len >= LONG { PAGE } else { LINE };
         let rest = |position: u64| position.checked_rem(modulus).unwrap_or(0);
@@ -180,8 +181,9 @@ impl ShardLayout {
         self.memory_len.saturating_add(rest(skip))
     }
 
-    /// Adds reads for a range: the last one grows up to the longest read, the rest is cut at
-    /// multiples of it in the file, or before them where that would cut a unit of the transform.
+    /// Adds reads for a range: the last read grows up to the maximum length, and the rest is cut at
+    /// multiples of that length in the file, or just before where that would cut a unit of the
+    /// transform.
     fn push(&mut self, file_range: Range<u64>, memory_start: u64, transform: Transform) {
         let (mut at, mut memory_at) = (file_range.start, memory_start);
         let unit_len = transform.unit_len();
@@ -201,14 +203,13 @@ impl ShardLayout {
     }
 }
 
-/// Most bytes of memory that a part of this length in memory takes: it may not lie where the one
-/// before it ends.
+/// The maximum bytes of memory for a part of this length in memory, with padding before it.
 pub(crate) const fn most_memory(byte_len: u64) -> u64 {
     byte_len.saturating_add(if byte_len >= LONG { PAGE } else { LINE })
 }
 
-/// Where a piece that starts at `at` ends: at the next multiple of `longest` in the file, or by less
-/// than a unit before it, so that no unit is cut.
+/// The end of a piece that starts at `at`: the next multiple of `longest` in the file, or less than
+/// a unit before it, so that no unit is cut.
 pub(crate) fn piece_end(at: u64, longest: u64, unit_len: u64) -> u64 {
     let last = last_of_unit(at, unit_len);
     let past_boundary = last.checked_rem(longest).unwrap_or(0);
@@ -226,13 +227,12 @@ fn is_aligned(position: u64, align: u64) -> bool {
     position.checked_rem(align) == Some(0)
 }
 
-/// Where bytes of a tensor lie in the file in which it starts at `file_start`.
+/// The file range of some bytes of a tensor that starts at `file_start`.
 fn in_file(file_start: u64, run: &Range<usize>) -> Range<u64> {
     file_start.saturating_add(run.start as u64)..file_start.saturating_add(run.end as u64)
 }
 
-/// A length or position in memory; where it is longer than any memory can be, the longest, which
-/// nobody has.
+/// A length or position in memory as `usize`; saturates, since an allocation of that length fails.
 pub(crate) fn in_memory(len: u64) -> usize {
     usize::try_from(len).unwrap_or(usize::MAX)
 }

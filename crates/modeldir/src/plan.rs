@@ -1,4 +1,4 @@
-//! What to load: the chosen tensors, where they go in memory, and the reads that bring them; pure.
+//! What to load: the chosen tensors, their places in memory, and the reads that fill them; pure.
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 mod cast;
@@ -25,16 +25,17 @@ use lowering::Lowering;
 pub(crate) use part::{Part, Placed};
 pub use planned::PlannedTensor;
 
-/// A list of reads, and the tensors they bring.
+/// The tensors to load, and the reads that load them.
 ///
-/// A plan is made from headers alone: it can be printed, counted and compared before a byte of a
-/// tensor is read, and [`load`](Self::load) reads exactly its [`requests`](Self::requests). It
-/// shares the model's index and stays valid when the [`ModelDir`](crate::ModelDir) is dropped.
+/// A plan is made from headers alone: it can be printed and compared before a byte of a tensor is
+/// read, and [`load`](Self::load) reads exactly its [`requests`](Self::requests). It shares the
+/// model's index and stays valid when the [`ModelDir`](crate::ModelDir) is dropped.
 ///
 /// ```
 /// use modeldir::ModelDir;
 ///
-/// let model = ModelDir::open(modeldir_fixtures::model("llama"))?;
+/// # let path = modeldir_fixtures::model("llama");
+/// let model = ModelDir::open(path)?;
 /// let plan = model.plan().filter(|tensor| tensor.name().starts_with("model.layers.0."));
 /// assert!(plan.bytes_selected() < model.byte_len());
 /// assert_eq!(plan.bytes_read(), plan.requests().iter().map(|r| r.byte_len()).sum::<u64>());
@@ -45,17 +46,17 @@ pub struct LoadPlan {
     pub(crate) index: Arc<Index>,
     /// By shard, in file order.
     placed: Vec<Placed>,
-    /// Positions in the list above, by name.
+    /// Positions in `placed`, by name.
     by_name: Vec<u32>,
     /// By shard, in file order.
     requests: Vec<Request>,
-    /// Bytes of memory by shard, for each from which something is read.
+    /// Bytes of memory by shard, for each shard that is read.
     memory: BTreeMap<ShardId, u64>,
     partition_report: Option<Arc<PartitionReport>>,
 }
 
 impl LoadPlan {
-    /// Plans all of these tensors, given by name.
+    /// Plans these tensors whole, given in name order.
     pub(crate) fn new<'i>(
         index: &'i Arc<Index>,
         tensors: impl IntoIterator<Item = IndexedTensor<'i>>,
@@ -63,7 +64,7 @@ impl LoadPlan {
         Self::of_parts(index, tensors.into_iter().map(Part::whole).collect())
     }
 
-    /// Plans the parts that a rank takes: one or none for each tensor of the index, in its order.
+    /// Plans the parts of a rank: one or none for each tensor of the index, in its order.
     pub(crate) fn for_rank(index: &Arc<Index>, cut: Cut) -> Result<Self> {
         let parts = index.iter().zip(&cut.parts);
         let parts =
@@ -72,7 +73,7 @@ impl LoadPlan {
         Ok(Self { partition_report: Some(Arc::new(cut.report)), ..plan })
     }
 
-    /// Plans selections of tensors, given by name.
+    /// Plans selections of tensors, given in name order.
     fn of_selections<'s>(
         index: &Arc<Index>,
         selections: impl Iterator<Item = (IndexedTensor<'s>, Transform, &'s Selection)>,
@@ -85,7 +86,7 @@ impl LoadPlan {
         Ok(Self::of_parts(index, parts.collect::<Result<_>>()?))
     }
 
-    /// Plans these parts of tensors, given by name.
+    /// Plans these parts of tensors, given in name order.
     fn of_parts(index: &Arc<Index>, parts: Vec<Part>) -> Self {
         let span = debug_span!("plan", tensors = Empty, bytes = Empty, requests = Empty).entered();
         let plan = Self::laid_out(index, parts);
@@ -95,16 +96,15 @@ impl LoadPlan {
         plan
     }
 
-    /// Some of the tensors of this plan, with memory of their own. It costs what they cost, however
-    /// many tensors and shards the model has.
+    /// Plans some of the tensors of this plan, with memory of their own. The cost depends on these
+    /// tensors alone, not on the size of the model.
     pub(crate) fn part(&self, tensors: &[Placed]) -> Self {
         let mut parts: Vec<Part> = tensors.iter().map(|placed| placed.part.clone()).collect();
         parts.sort_unstable_by_key(|part| part.tensor);
         Self::laid_out(&self.index, parts)
     }
 
-    /// Finds a place in memory for each of these parts, given by name: shard by shard and in file
-    /// order.
+    /// Lays these parts, given in name order, out in memory: shard by shard and in file order.
     fn laid_out(index: &Arc<Index>, parts: Vec<Part>) -> Self {
         let mut by_name = vec![0; parts.len()];
         let names = by_name.iter_mut().zip(parts);
@@ -133,16 +133,17 @@ impl LoadPlan {
         self.keep(|planned| choose(planned.stored()))
     }
 
-    /// Takes of each tensor the part that `choose` selects, and leaves out those for which it gives
-    /// `None`.
+    /// Keeps the part of each tensor that `choose` selects, and leaves out the tensors for which it
+    /// returns `None`.
     ///
-    /// A selection is of the whole tensor, whatever an earlier one took of it; a
-    /// [cast](Self::cast) stays. Parts are contiguous in memory, in the order of the selection.
+    /// A selection applies to the whole tensor and replaces an earlier one; a [cast](Self::cast)
+    /// stays. Parts are contiguous in memory, in the order of the selection.
     ///
     /// ```
     /// use modeldir::{ModelDir, Selection};
     ///
-    /// let model = ModelDir::open(modeldir_fixtures::model("llama"))?;
+    /// # let path = modeldir_fixtures::model("llama");
+    /// let model = ModelDir::open(path)?;
     /// // The second half of the columns of every output projection, and nothing else.
     /// let plan = model.plan().select(|tensor| {
     ///     let [_, columns] = *tensor.shape() else { return None };
@@ -172,7 +173,7 @@ impl LoadPlan {
     /// # Errors
     ///
     /// [`ErrorKind::TensorNotFound`] for a name that the model does not have,
-    /// [`ErrorKind::NotPlanned`] for one that this plan has left out.
+    /// [`ErrorKind::NotPlanned`] for one that this plan leaves out.
     pub fn only<N: AsRef<str>>(&self, names: impl IntoIterator<Item = N>) -> Result<Self> {
         let mut kept = BTreeSet::new();
         for name in names {
@@ -181,12 +182,12 @@ impl LoadPlan {
         Ok(self.keep(|planned| kept.contains(&planned.stored().id())))
     }
 
-    /// What the plan makes of a tensor, given by its name or an alias.
+    /// The planned tensor of this name or alias.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::TensorNotFound`] for a name that the model does not have, [`ErrorKind::NotPlanned`] for
-    /// one that this plan has left out.
+    /// [`ErrorKind::TensorNotFound`] for a name that the model does not have,
+    /// [`ErrorKind::NotPlanned`] for one that this plan leaves out.
     pub fn get(&self, name: &str) -> Result<PlannedTensor<'_>> {
         let stored = self.index.resolve(name)?;
         let tensor_at = |position: &u32| self.nth(*position).part.tensor;
@@ -197,18 +198,18 @@ impl LoadPlan {
         Ok(PlannedTensor::new(stored, placed))
     }
 
-    /// What the plan makes of its tensors, by name.
+    /// The planned tensors, by name.
     pub fn planned(&self) -> impl ExactSizeIterator<Item = PlannedTensor<'_>> {
         self.by_name.iter().map(|position| self.pair(self.nth(*position)))
     }
 
-    /// What the plan makes of its tensors, by shard and in file order: the order in which
-    /// [`stream`](Self::stream) hands them over.
+    /// The planned tensors, by shard and in file order: the order in which
+    /// [`stream`](Self::stream) delivers them.
     pub fn in_file_order(&self) -> impl ExactSizeIterator<Item = PlannedTensor<'_>> {
         self.placed.iter().map(|placed| self.pair(placed))
     }
 
-    /// The tensors, by name.
+    /// The tensors as they are stored, by name.
     pub fn tensors(&self) -> impl ExactSizeIterator<Item = IndexedTensor<'_>> {
         self.planned().map(PlannedTensor::stored)
     }
@@ -230,7 +231,7 @@ impl LoadPlan {
         self.placed.is_empty()
     }
 
-    /// Bytes of the tensors, as they are in memory after loading: after a [cast](Self::cast).
+    /// Bytes of the tensors in memory, after any [cast](Self::cast).
     #[must_use]
     pub fn bytes_selected(&self) -> u64 {
         self.placed.iter().map(Placed::byte_len).fold(0, u64::saturating_add)
@@ -242,7 +243,7 @@ impl LoadPlan {
         self.requests.iter().map(Request::byte_len).fold(0, u64::saturating_add)
     }
 
-    /// Bytes of memory that loading allocates for tensors: those selected and what aligns them.
+    /// Bytes of memory that loading allocates for tensors, padding for alignment included.
     #[must_use]
     pub fn memory_len(&self) -> u64 {
         self.memory.values().copied().fold(0, u64::saturating_add)
@@ -254,14 +255,15 @@ impl LoadPlan {
         &self.requests
     }
 
-    /// What was odd about the rules by which [`ModelDir::plan_for`](crate::ModelDir::plan_for) made
-    /// the plan; `None` for other plans, and for plans that were narrowed since.
+    /// Unused rules and unmatched tensors of a plan by
+    /// [`ModelDir::plan_for`](crate::ModelDir::plan_for); `None` for other plans, and after the
+    /// plan is narrowed.
     #[must_use]
     pub fn partition_report(&self) -> Option<&PartitionReport> {
         self.partition_report.as_deref()
     }
 
-    /// A part of this plan with the tensor that it is of.
+    /// A part of this plan with its tensor.
     pub(crate) fn pair<'a>(&'a self, placed: &'a Placed) -> PlannedTensor<'a> {
         PlannedTensor::new(self.index.tensor(placed.part.tensor), placed)
     }
@@ -275,7 +277,7 @@ impl LoadPlan {
         &self.placed
     }
 
-    /// Bytes of memory by shard; none for a shard from which nothing is read.
+    /// Bytes of memory by shard; no entry for a shard that is not read.
     pub(crate) fn memory(&self) -> &BTreeMap<ShardId, u64> {
         &self.memory
     }

@@ -1,4 +1,4 @@
-//! One request of a plan: what is read of a shard, what becomes of it, and where it goes; pure.
+//! One request of a plan: the bytes read from a shard, their transform, and their place; pure.
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 use std::ops::Range;
@@ -9,7 +9,7 @@ use tensorfile::Read;
 use crate::index::ShardId;
 use crate::transform::Transform;
 
-/// One request of a plan: bytes of a shard and where they go in the memory of its tensors.
+/// One request of a plan: bytes of a shard and their place in the memory of its tensors.
 #[non_exhaustive]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Request {
@@ -19,7 +19,7 @@ pub struct Request {
     pub memory_range: Range<u64>,
     /// Which bytes of the shard's file are read, and which of these are wanted.
     pub read: Read,
-    /// What becomes of them on their way.
+    /// How the bytes change on the way to memory.
     #[serde(skip_serializing_if = "Transform::is_copy")]
     pub transform: Transform,
 }
@@ -43,13 +43,13 @@ impl Request {
         self.memory_range.end.saturating_sub(self.memory_range.start)
     }
 
-    /// Whether a range that starts here in the file, and is treated alike, could be read with it.
+    /// Whether a range that starts here in the file, with this transform, could extend the request.
     pub(crate) fn ends_at(&self, file_start: u64, transform: Transform) -> bool {
         let is_end = matches!(&self.read, Read::Whole(range) if range.end == file_start);
         is_end && self.transform == transform
     }
 
-    /// Reads what another one reads as well, if that follows in file and memory.
+    /// Extends the request by the next one, if that follows in file and memory; returns whether.
     pub(crate) fn join(&mut self, next: &Self) -> bool {
         let (Read::Whole(range), Read::Whole(more)) = (&mut self.read, &next.read) else {
             return false;

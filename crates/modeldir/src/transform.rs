@@ -1,10 +1,10 @@
-//! What becomes of the bytes of a tensor on their way from its file to memory.
+//! How the bytes of a tensor change between file and memory.
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 use serde::Serialize;
 use tensorfile::{Dtype, FloatCast};
 
-/// What becomes of the bytes of a tensor on their way from its file to memory.
+/// How the bytes of a tensor change between file and memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -17,7 +17,7 @@ pub enum Transform {
 }
 
 impl Transform {
-    /// The type in memory of elements that are stored in this one.
+    /// The type in memory of elements stored as this type.
     #[must_use]
     pub fn dtype(self, stored: Dtype) -> Dtype {
         match self {
@@ -26,7 +26,7 @@ impl Transform {
         }
     }
 
-    /// Bytes in memory of this many bytes of the file, which are whole [units](Self::unit_len).
+    /// Bytes in memory for this many bytes of the file, which are whole [units](Self::unit_len).
     #[must_use]
     pub fn memory_len(self, stored_len: u64) -> u64 {
         match self {
@@ -35,7 +35,7 @@ impl Transform {
         }
     }
 
-    /// Bytes of the file that go together: a read must not end between them.
+    /// Length in the file of a unit, which no read may split.
     #[must_use]
     pub fn unit_len(self) -> u64 {
         match self {
@@ -44,13 +44,13 @@ impl Transform {
         }
     }
 
-    /// Whether bytes can be read straight to their place.
+    /// Whether bytes need no change, and can be read straight to their place.
     #[must_use]
     pub fn is_copy(&self) -> bool {
         matches!(self, Self::Copy)
     }
 
-    /// Fills a place in memory with what becomes of stored bytes, which are whole units.
+    /// Writes stored bytes, which are whole units, to their place in memory.
     pub(crate) fn apply(self, stored: &[u8], place: &mut [u8]) {
         match self {
             Self::Copy => place.copy_from_slice(stored),

@@ -1,4 +1,4 @@
-//! Where parts of tensors go, and what is read for them.
+//! Places of parts in memory, and the reads for them.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ fn lay_out(parts: &[(u64, u64, u64)]) -> (Vec<Range<u64>>, Vec<Request>, u64) {
     (places, requests, memory_len)
 }
 
-/// A read of a range whose bytes go to memory from here on.
+/// A read of a range into memory from this position on.
 fn request(file_range: Range<u64>, memory_start: u64) -> Request {
     read(Read::Whole(file_range), memory_start)
 }
@@ -113,7 +113,7 @@ fn a_gap_in_the_file_starts_a_new_read() {
 
 #[test]
 fn a_read_ends_with_its_shard() {
-    // What the second shard begins with lies where the first one ended, in file and memory.
+    // The second shard starts at the position where the first one ended, in file and memory.
     let mut first = ShardLayout::new(SHARD, Vec::new());
     first.place(0..64, 1, Transform::Copy);
     let (requests, _) = first.finish();

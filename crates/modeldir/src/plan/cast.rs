@@ -10,19 +10,19 @@ use crate::transform::Transform;
 impl LoadPlan {
     /// Converts the tensors of `F16`, `BF16` and `F32` to this type as they are read.
     ///
-    /// All others stay what they are: integers, `F64`, and the 8-bit and packed floats, whose
-    /// values say nothing without scales. Bytes of the file go by way of a small piece of memory of
-    /// each thread straight to their place, so that a load takes the bytes after the conversion and
-    /// no more. [`FloatCast`] says how values are rounded. Any way of loading does it, except
-    /// [`map`](Self::map), which cannot.
+    /// All others stay as they are: integers, `F64`, and the 8-bit and packed floats, whose values
+    /// mean nothing without scales. Each thread converts through a small buffer of its own, so a
+    /// load allocates memory for the converted elements alone. [`FloatCast`] says how values are
+    /// rounded. Every way of loading converts except [`map`](Self::map), which cannot.
     ///
-    /// Scales of quantized tensors are floats of these types too; [`cast_where`](Self::cast_where)
-    /// can leave them alone.
+    /// Scales of quantized tensors have these types too; [`cast_where`](Self::cast_where) can leave
+    /// them alone.
     ///
     /// ```
     /// use modeldir::{Dtype, Float, ModelDir};
     ///
-    /// let model = ModelDir::open(modeldir_fixtures::model("llama"))?;
+    /// # let path = modeldir_fixtures::model("llama");
+    /// let model = ModelDir::open(path)?;
     /// let plan = model.plan().cast(Float::F32);
     /// assert_eq!(plan.bytes_selected(), 2 * plan.bytes_read());
     /// let store = plan.load(&Default::default())?;
@@ -35,15 +35,16 @@ impl LoadPlan {
         self.cast_where(to, |_| true)
     }
 
-    /// Does what [`cast`](Self::cast) does for the tensors that `choose` accepts, and leaves the
+    /// Converts the tensors that `choose` accepts, as [`cast`](Self::cast) does, and leaves the
     /// others as they were.
     ///
-    /// Elements are converted once: a later cast of a tensor takes the place of an earlier one.
+    /// Elements are converted once: a later cast of a tensor replaces an earlier one.
     ///
     /// ```
     /// use modeldir::{Dtype, Float, ModelDir};
     ///
-    /// let model = ModelDir::open(modeldir_fixtures::model("llama"))?;
+    /// # let path = modeldir_fixtures::model("llama");
+    /// let model = ModelDir::open(path)?;
     /// let is_norm = |name: &str| name.ends_with("norm.weight");
     /// let plan = model.plan().cast(Float::F16).cast_where(Float::F32, |t| is_norm(t.name()));
     /// let store = plan.load(&Default::default())?;

@@ -1,4 +1,4 @@
-//! What is taken of a tensor, and its place in memory once it has one.
+//! A part of a tensor, before and after it has its place in memory.
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 use std::ops::Range;
@@ -9,13 +9,13 @@ use tensorfile::ByteRuns;
 use crate::index::{IndexedTensor, TensorId};
 use crate::transform::Transform;
 
-/// What is taken of a tensor, and what becomes of it.
+/// A part of a tensor to load, and its transform.
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
     pub(crate) tensor: TensorId,
-    /// What is wanted of the tensor, or `None` for all of it.
+    /// The bytes to load, or `None` for all of the tensor.
     pub(crate) runs: Option<Arc<ByteRuns>>,
-    /// What becomes of it on the way to memory.
+    /// How the bytes change on the way to memory.
     pub(crate) transform: Transform,
 }
 
@@ -26,7 +26,7 @@ impl Part {
     }
 }
 
-/// A part that has its place in the memory of its shard.
+/// A part with its place in the memory of its shard.
 #[derive(Clone, Debug)]
 pub(crate) struct Placed {
     pub(crate) part: Part,

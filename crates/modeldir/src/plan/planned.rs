@@ -1,4 +1,4 @@
-//! A tensor of a plan with what is taken of it and its place in memory.
+//! A tensor of a plan, with its part to load and its place in memory.
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 use std::ops::Range;
@@ -11,16 +11,17 @@ use crate::layout::{Layout, in_memory};
 use crate::request::Request;
 use crate::transform::Transform;
 
-/// A tensor as it will be in memory, and the stored one of which it is a part.
+/// A tensor as it will be in memory, and the stored tensor that it is read from.
 ///
 /// ```
 /// use modeldir::{Dtype, Float, LoadOptions, ModelDir, Selection};
 ///
-/// let model = ModelDir::open(modeldir_fixtures::model("llama"))?;
+/// # let path = modeldir_fixtures::model("llama");
+/// let model = ModelDir::open(path)?;
 /// let plan = model.plan().cast(Float::F32);
 /// let norm = plan.get("model.norm.weight")?;
 /// assert_eq!((norm.dtype(), norm.stored().dtype()), (Dtype::F32, Dtype::BF16));
-/// // Memory of one's own for `load_into` is as long as this says.
+/// // A buffer for `load_into` has this length.
 /// assert_eq!((norm.byte_len(), norm.stored().byte_len()), (256, 128));
 /// # Ok::<(), modeldir::Error>(())
 /// ```
@@ -31,7 +32,7 @@ pub struct PlannedTensor<'a> {
 }
 
 impl<'a> PlannedTensor<'a> {
-    /// A part and the tensor of which it is one.
+    /// Pairs a part with its tensor.
     pub(super) const fn new(stored: IndexedTensor<'a>, placed: &'a Placed) -> Self {
         Self { stored, placed }
     }
@@ -42,7 +43,7 @@ impl<'a> PlannedTensor<'a> {
         self.stored.name()
     }
 
-    /// The tensor as it is in its shard, whole.
+    /// The whole tensor as it is stored in its shard.
     #[must_use]
     pub fn stored(self) -> IndexedTensor<'a> {
         self.stored
@@ -54,7 +55,7 @@ impl<'a> PlannedTensor<'a> {
         self.part().transform.dtype(self.stored.dtype())
     }
 
-    /// The conversion of the elements as they are read, if there is one.
+    /// The conversion of the elements on reading, if there is one.
     #[must_use]
     pub fn cast(self) -> Option<FloatCast> {
         match self.part().transform {
@@ -63,7 +64,7 @@ impl<'a> PlannedTensor<'a> {
         }
     }
 
-    /// The extents of what is taken of the tensor, outermost first.
+    /// The shape in memory: the extents of the selected part, outermost first.
     #[must_use]
     pub fn shape(self) -> &'a [usize] {
         self.runs().map_or(self.stored.shape(), ByteRuns::shape)
@@ -75,12 +76,12 @@ impl<'a> PlannedTensor<'a> {
         in_memory(self.placed.byte_len())
     }
 
-    /// What is taken of the tensor, and what becomes of it.
+    /// The part to load, and its transform.
     pub(crate) fn part(self) -> &'a Part {
         &self.placed.part
     }
 
-    /// What is wanted of the tensor, or `None` for all of it.
+    /// The bytes to load, or `None` for all of the tensor.
     pub(crate) fn runs(self) -> Option<&'a ByteRuns> {
         self.part().runs.as_deref()
     }
@@ -90,7 +91,7 @@ impl<'a> PlannedTensor<'a> {
         self.placed.memory_range.clone()
     }
 
-    /// The reads of the tensor by itself, and where its memory starts in them.
+    /// The reads of the tensor alone, and where it starts in the memory they fill.
     pub(crate) fn requests(self) -> (Vec<Request>, u64) {
         let mut layout = Layout::default();
         let memory_range = layout.place(self.stored, self.part());

@@ -1,4 +1,4 @@
-//! How a plan is shown and serialised.
+//! How a plan is printed and serialised.
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use tensorfile::PathText;
 use super::{LoadPlan, PlannedTensor};
 use crate::index::ShardId;
 
-/// What a plan takes from one shard.
+/// What a plan reads from one shard.
 #[derive(Clone, Debug, Default)]
 struct ShardSummary {
     tensors: usize,
@@ -21,7 +21,7 @@ struct ShardSummary {
 }
 
 impl LoadPlan {
-    /// What is taken from each shard from which something is.
+    /// A summary for each shard that is read.
     fn per_shard(&self) -> BTreeMap<ShardId, ShardSummary> {
         let mut summaries: BTreeMap<_, ShardSummary> = BTreeMap::new();
         for tensor in self.tensors() {
@@ -48,7 +48,7 @@ impl fmt::Debug for LoadPlan {
     }
 }
 
-/// A line for each shard from which something is taken, then the sums.
+/// A line for each shard with planned tensors, then the sums.
 impl fmt::Display for LoadPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (shard, ShardSummary { tensors, reads, bytes }) in self.per_shard() {
@@ -62,8 +62,8 @@ impl fmt::Display for LoadPlan {
     }
 }
 
-/// What a run needs to know: for each tensor its name, dtype, shape and place in the memory of its
-/// shard, and the requests. Paths are text, with what is not UTF-8 replaced.
+/// The whole plan: for each tensor its name, dtype, shape and place in the memory of its shard, and
+/// the requests. Paths are text, with invalid UTF-8 replaced.
 impl Serialize for LoadPlan {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let shards = self.index.shards().iter();
@@ -85,9 +85,9 @@ impl Serialize for LoadPlan {
 #[derive(Serialize)]
 struct TensorPlace<'a> {
     name: &'a str,
-    /// As it is in memory.
+    /// The type in memory.
     dtype: &'static str,
-    /// As it is in the file, if that is another one.
+    /// The type in the file, if it is different.
     #[serde(skip_serializing_if = "Option::is_none")]
     stored_dtype: Option<&'static str>,
     shape: &'a [usize],
