@@ -9,14 +9,27 @@ use tensorfile::{PathText, Quoted};
 /// One fault in the shards of a directory or its index.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
-#[expect(missing_docs, reason = "variants are documented, and their fields are what these name")]
 pub enum Fault {
     /// A shard named by the index does not exist.
     #[error("shard {} is missing{cause}{}", PathText(shard), Lost(tensors))]
-    MissingShard { shard: Arc<Path>, cause: MissingCause, tensors: Vec<String> },
+    MissingShard {
+        /// The shard.
+        shard: Arc<Path>,
+        /// Why it is probably missing.
+        cause: MissingCause,
+        /// The tensors that the index maps to it.
+        tensors: Vec<String>,
+    },
     /// A shard exists but is unusable: too short, a Git LFS pointer, damaged or unreadable.
     #[error("{error}{}{}", Causes(error), Lost(tensors))]
-    UnusableShard { shard: Arc<Path>, error: tensorfile::Error, tensors: Vec<String> },
+    UnusableShard {
+        /// The shard.
+        shard: Arc<Path>,
+        /// What is wrong with it.
+        error: tensorfile::Error,
+        /// The tensors that the index maps to it.
+        tensors: Vec<String>,
+    },
     /// The index maps a tensor to a shard that does not hold it.
     #[error(
         "tensor {} is not in shard {}, where the index places it{}",
@@ -24,7 +37,14 @@ pub enum Fault {
         PathText(shard),
         ElseIn(found_in)
     )]
-    NotInShard { tensor: Box<str>, shard: Arc<Path>, found_in: Option<Arc<Path>> },
+    NotInShard {
+        /// The tensor.
+        tensor: Box<str>,
+        /// The shard that the index names.
+        shard: Arc<Path>,
+        /// Another shard that holds it.
+        found_in: Option<Arc<Path>>,
+    },
     /// Two files hold the same tensor, and there is no index to choose.
     #[error(
         "tensor {} is duplicated: it is in {} and in {}",
@@ -32,11 +52,23 @@ pub enum Fault {
         PathText(first),
         PathText(second)
     )]
-    DuplicateTensor { tensor: Box<str>, first: Arc<Path>, second: Arc<Path> },
+    DuplicateTensor {
+        /// The tensor.
+        tensor: Box<str>,
+        /// The first file, in natural order.
+        first: Arc<Path>,
+        /// The other file.
+        second: Arc<Path>,
+    },
     /// A shard holds a tensor that the index does not map; only with
     /// [`Unindexed::Error`](crate::Unindexed).
     #[error("tensor {} in shard {} is not in the index", Quoted(tensor), PathText(shard))]
-    Unindexed { tensor: Box<str>, shard: Arc<Path> },
+    Unindexed {
+        /// The tensor.
+        tensor: Box<str>,
+        /// The shard.
+        shard: Arc<Path>,
+    },
 }
 
 /// The probable cause of a missing shard.
