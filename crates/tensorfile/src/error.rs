@@ -1,4 +1,4 @@
-//! What was wrong with a file, a selection, a typed access or a file to write, and where.
+//! The error of this crate: what was wrong, in which file, and with which tensor.
 
 mod kind;
 mod shown;
@@ -18,8 +18,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What was wrong, in which file, and with which tensor.
 ///
-/// The message is one line: path, tensor, [`kind`](Self::kind), each if there is one. Text that came
-/// from the file is escaped and cut. It takes 8 bytes.
+/// The message is one line: path, tensor, [`kind`](Self::kind), each if there is one. Text from the
+/// file is escaped and shortened. The type takes 8 bytes.
 ///
 /// ```
 /// use tensorfile::{ErrorKind, TensorFile, Writer};
@@ -48,32 +48,32 @@ impl Error {
         &self.0.kind
     }
 
-    /// What was wrong, without where.
+    /// What was wrong, without path and tensor.
     #[must_use]
     pub fn into_kind(self) -> ErrorKind {
         self.0.kind
     }
 
-    /// The file that the error is about, as it was opened; bytes without a file have none.
+    /// The path of the file, as it was opened; `None` for bytes that are not in a file.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.0.path.as_deref()
     }
 
-    /// The tensor that the error is about, if it is about one.
+    /// The name of the tensor, if the error is about one.
     #[must_use]
     pub fn tensor(&self) -> Option<&str> {
         self.0.tensor.as_deref()
     }
 
-    /// Adds the file that the error is about, if it names none yet.
+    /// Adds the path of the file, unless the error has one.
     #[must_use]
     pub fn at(mut self, path: impl Into<Arc<Path>>) -> Self {
         self.0.path.get_or_insert_with(|| path.into());
         self
     }
 
-    /// Adds the tensor that the error is about, if it names none yet.
+    /// Adds the name of the tensor, unless the error has one.
     #[must_use]
     pub fn in_tensor(mut self, name: impl Into<Box<str>>) -> Self {
         self.0.tensor.get_or_insert_with(|| name.into());
@@ -122,7 +122,7 @@ impl From<NoMemory> for Error {
 }
 
 impl ErrorKind {
-    /// Something that the operating system refused; it did not `action`.
+    /// An operation that the operating system refused: `action` follows "cannot".
     #[must_use]
     pub fn io(action: &'static str, source: io::Error) -> Self {
         Self::Io { action, source: Arc::new(source) }

@@ -1,4 +1,4 @@
-//! A file of tensors: its header in memory, its tensors read when they are asked for.
+//! `TensorFile`: a file whose header is in memory, and whose tensors are read on request.
 
 mod head;
 
@@ -108,7 +108,7 @@ impl<R: ReadAt> TensorFile<R> {
     ///
     /// # Errors
     ///
-    /// Fails where the source does, or the file is not sound.
+    /// Fails if the source fails or the file is malformed.
     pub fn from_source(
         path: impl Into<PathBuf>,
         source: R,
@@ -122,7 +122,7 @@ impl<R: ReadAt> TensorFile<R> {
         Ok(Self { path, source, header: Arc::new(header) })
     }
 
-    /// A file whose header has been read already.
+    /// A file whose header is already parsed.
     pub(crate) fn from_parts(path: PathBuf, source: R, header: Arc<Header>) -> Self {
         Self { path, source, header }
     }
@@ -133,34 +133,34 @@ impl<R: ReadAt> TensorFile<R> {
         &self.path
     }
 
-    /// What holds the bytes.
+    /// The source of the bytes.
     #[must_use]
     pub fn source(&self) -> &R {
         &self.source
     }
 
-    /// What the file says that it holds.
+    /// The header.
     #[must_use]
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// The same header, shareable.
+    /// The header, shared.
     pub(crate) fn shared_header(&self) -> Arc<Header> {
         Arc::clone(&self.header)
     }
 
-    /// What holds the bytes, and what the file says that it holds.
+    /// The source of the bytes, and the header.
     #[must_use]
     pub fn into_parts(self) -> (R, Header) {
         (self.source, Arc::unwrap_or_clone(self.header))
     }
 
-    /// What the header says of the tensor of this name.
+    /// The header's entry for the tensor of this name.
     ///
     /// # Errors
     ///
-    /// Fails with [`ErrorKind::TensorNotFound`], which gives similar names if there are any.
+    /// Fails with [`ErrorKind::TensorNotFound`], which lists similar names.
     pub fn info(&self, name: &str) -> Result<&TensorInfo> {
         self.header.get(name).ok_or_else(|| {
             let similar = similar_names(name, self.names());
@@ -191,25 +191,25 @@ impl<R: ReadAt> TensorFile<R> {
         self.header.metadata()
     }
 
-    /// Reads a whole tensor into memory of its own, with one read.
+    /// Reads a whole tensor into new memory, with one read.
     ///
     /// # Errors
     ///
-    /// Fails where there is no such tensor, where there is no memory for it, where the source
-    /// fails, and where the file has changed since it was opened.
+    /// Fails if there is no such tensor or not enough memory for it, if the source fails, or if the
+    /// file has changed since it was opened.
     pub fn read(&self, name: &str) -> Result<Tensor> {
         let info = self.info(name)?;
         self.read_whole(info).map_err(|error| self.here(error))
     }
 
-    /// Reads a part of a tensor into memory of its own.
+    /// Reads a part of a tensor into new memory.
     ///
-    /// Bytes between those selected are read along only where that saves reads: up to 16 KiB a run,
-    /// in reads of up to 1 MiB.
+    /// Bytes between selected runs are read too if that saves reads: up to 16 KiB per run, in reads
+    /// of up to 1 MiB.
     ///
     /// # Errors
     ///
-    /// As [`read`](Self::read), and where the selection does not fit the tensor.
+    /// As [`read`](Self::read), and if the selection does not fit the tensor.
     pub fn read_selection(&self, name: &str, selection: &Selection) -> Result<Tensor> {
         let info = self.info(name)?;
         self.read_part(info, selection).map_err(|error| self.here(error))
@@ -229,13 +229,12 @@ impl<R: ReadAt> TensorFile<R> {
         self.finish(info, buffer, runs.shape())
     }
 
-    /// The error with this file's path, if it names none yet.
+    /// The error with this file's path, unless it has one.
     fn here(&self, error: Error) -> Error {
         error.at(&*self.path)
     }
 
-    /// The error of a source that has changed, with the first tensor that it has lost if it is
-    /// shorter now.
+    /// The error of a changed source; if it is shorter now, with the first tensor that is cut off.
     pub(crate) fn with_lost_tensor(&self, error: Error) -> Error {
         let byte_len = self.source.byte_len().unwrap_or(u64::MAX);
         match (error.kind(), self.header.first_beyond(byte_len)) {
@@ -253,7 +252,7 @@ impl<R: ReadAt> TensorFile<R> {
             .map_err(|error| read_error(&self.source, len, offset, error).in_tensor(info.name()))
     }
 
-    /// The bytes that were read as a tensor, if the file has not changed meanwhile.
+    /// A tensor of bytes just read, if the file has not changed since it was opened.
     fn finish(&self, info: &TensorInfo, buffer: BufferMut, shape: &[usize]) -> Result<Tensor> {
         self.source.check_unchanged().map_err(|error| self.with_lost_tensor(error))?;
         let range = 0..buffer.len();
@@ -261,12 +260,12 @@ impl<R: ReadAt> TensorFile<R> {
     }
 }
 
-/// Memory for so many bytes of a tensor.
+/// New memory for this many bytes of a tensor.
 fn buffer_for(info: &TensorInfo, byte_len: usize) -> Result<BufferMut> {
     BufferMut::with_len(byte_len).map_err(|kind| kind.in_tensor(info.name()))
 }
 
-/// Where a tensor is in a file that is in memory.
+/// The range of a tensor in a file that is in memory.
 fn memory_range(info: &TensorInfo) -> Option<Range<usize>> {
     let range = info.file_range();
     Some(range.start.try_into().ok()?..range.end.try_into().ok()?)

@@ -1,24 +1,24 @@
-//! What a path leads to, and what a file is recognised by.
+//! Facts about files for errors: the kind of a path's target, and what identifies a file.
 
 use std::fmt;
 
-/// What a file is recognised by, and its state.
+/// A fact that identifies a file, or its state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FileFact {
     /// The device that the file is on.
     Device,
-    /// The number of the file on its device.
+    /// The inode: the number of the file on its device.
     Inode,
     /// The length in bytes.
     ByteLen,
-    /// When its bytes were last written, as any program may set it.
+    /// Time of the last write to its bytes; any program can set it.
     Modified,
-    /// When its bytes, permissions or names were last changed, as the system keeps it.
+    /// Time of the last change of bytes, permissions or names; only the system sets it.
     Changed,
 }
 
-/// Displays how a fact was and is: numbers as they are, times by which is later.
+/// Displays a fact before and now: numbers as they are, times by which is later.
 pub(crate) struct Change(pub(crate) FileFact, pub(crate) i128, pub(crate) i128);
 
 impl fmt::Display for Change {
@@ -38,7 +38,7 @@ impl fmt::Display for Change {
     }
 }
 
-/// What a path leads to when it is not a regular file.
+/// The target of a path that is no regular file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FileKind {
@@ -50,7 +50,7 @@ pub enum FileKind {
     Socket,
     /// A block or character device.
     Device,
-    /// Something else that holds no bytes of its own.
+    /// Anything else without bytes of its own.
     Other,
 }
 

@@ -1,15 +1,15 @@
-//! Which file it was, and in which state.
+//! `Identity`: which file it is, and its state.
 
 use std::fs::Metadata;
 
 use crate::ErrorKind;
 use crate::file_facts::FileFact;
 
-/// Which file it was and in which state: device, inode, length, times of last write and change,
-/// number of names.
+/// Which file it is, and its state: device, inode, length, times of last write and change, number
+/// of names.
 ///
-/// Two equal identities of one machine mean the same bytes, as far as the file system tells. Where
-/// there are no inodes the numbers are 0 and only length and time of last write are told apart.
+/// On one machine, equal identities mean equal bytes, if the file system keeps such times. On
+/// systems without inodes the numbers are 0, and only length and time of last write are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Identity {
     device: u64,
@@ -27,15 +27,15 @@ impl Identity {
         self.byte_len
     }
 
-    /// Whether both are of one file, whatever its state.
+    /// Whether both identify one file, whatever its state.
     pub(crate) fn is_of_same_file(&self, other: &Self) -> bool {
         (self.device, self.inode) == (other.device, other.inode)
     }
 
-    /// Succeeds if nobody has written to the file since it had this identity.
+    /// Succeeds if the file was not written to since it had this identity.
     pub(crate) fn compare(&self, after: &Self) -> Result<(), ErrorKind> {
         let both = self.facts().into_iter().zip(after.facts());
-        // A new or lost name sets the time of change without a write.
+        // Adding or removing a hard link sets the time of change without a write.
         let same_names = self.num_names == after.num_names;
         let mut both = both.filter(|((what, _), _)| same_names || *what != FileFact::Changed);
         match both.find(|(before, after)| before != after) {
@@ -44,7 +44,7 @@ impl Identity {
         }
     }
 
-    /// What must stay for the bytes to be the same.
+    /// The facts that stay equal while the bytes do.
     fn facts(&self) -> [(FileFact, i128); 5] {
         [
             (FileFact::Device, self.device.into()),

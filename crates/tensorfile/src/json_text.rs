@@ -1,7 +1,7 @@
-//! How far the text of a JSON string needs no unescaping, eight bytes at a time.
+//! The length of the part of a JSON string without escapes, found eight bytes at a time.
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
-/// How many bytes come before the first quote, backslash or control character.
+/// The number of bytes before the first quote, backslash or control character.
 #[must_use]
 #[inline]
 pub fn plain_len(bytes: &[u8]) -> usize {
@@ -20,7 +20,7 @@ pub fn plain_len(bytes: &[u8]) -> usize {
 }
 
 /// The top bit of the first of eight bytes that is a quote, a backslash or a control character;
-/// bits above it mean nothing, and zero means that there is none.
+/// bits above it mean nothing, and zero means none.
 ///
 /// A byte is below `n`, for `n` up to 0x80, if subtracting `n` borrows into its top bit and the bit
 /// was clear before. A borrow from a byte below one makes this wrong, but only above a byte found.

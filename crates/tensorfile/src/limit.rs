@@ -1,10 +1,10 @@
-//! How much of something there may be.
+//! `Limit`: a limit that was exceeded.
 
 use std::fmt;
 
 use crate::format::LONGEST_HEADER_BYTES;
 
-/// More of something than may be, in what is read or in what is to be written.
+/// An exceeded limit, in a file that is read or one to be written.
 ///
 /// ```
 /// use tensorfile::{Limit, LimitOn};
@@ -18,16 +18,16 @@ use crate::format::LONGEST_HEADER_BYTES;
 pub struct Limit {
     /// What is limited.
     pub what: LimitOn,
-    /// How much of it there may be.
+    /// The limit.
     pub limit: u64,
-    /// How much of it there is.
+    /// The actual number.
     pub found: u64,
-    /// The option that raises the limit, as `Type::field`, or that makes smaller what is saved;
+    /// The option that raises the limit, as `Type::field`, or that makes a saved file smaller;
     /// `None` if there is none.
     pub option: Option<&'static str>,
 }
 
-/// What a limit is on.
+/// What a limit applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LimitOn {
@@ -41,21 +41,21 @@ pub enum LimitOn {
     Dimensions,
     /// The shards of a model.
     Shards,
-    /// The bytes of a file that is read whole.
+    /// The bytes of a file read as a whole.
     FileBytes,
 }
 
 impl Limit {
-    /// Fails with what exceeds the limit.
+    /// Fails if the limit is exceeded.
     ///
     /// # Errors
     ///
-    /// If more was found than may be.
+    /// The exceeded limit.
     pub fn check(what: LimitOn, found: u64, limit: u64, option: &'static str) -> Result<(), Self> {
         if found <= limit { Ok(()) } else { Err(Self { what, limit, found, option: Some(option) }) }
     }
 
-    /// Fails if a header is longer than this limit, which the option raises, or than any may be.
+    /// Fails if a header exceeds this limit, which the option raises, or the limit of the format.
     pub(crate) fn check_header(found: u64, max: u64, option: &'static str) -> Result<(), Self> {
         Self::check(LimitOn::HeaderBytes, found, max.min(LONGEST_HEADER_BYTES), option).map_err(
             |limit| match limit.limit {

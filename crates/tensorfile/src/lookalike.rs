@@ -1,13 +1,13 @@
-//! What a file is that is not a safetensors file, by its first bytes.
+//! The kind of a file that is not safetensors, by its first bytes.
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 use std::fmt;
 
-/// First bytes that are enough to tell; a Git LFS pointer is shorter.
+/// The number of first bytes needed; a Git LFS pointer is shorter.
 pub(crate) const SNIFF_LEN: usize = 512;
 
-/// A Git LFS pointer: the text that stands for a file until it is fetched.
+/// A Git LFS pointer: the placeholder of a file not yet downloaded.
 ///
 /// ```
 /// let text = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n";
@@ -17,15 +17,15 @@ pub(crate) const SNIFF_LEN: usize = 512;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LfsPointer {
-    /// SHA-256 of the file that the pointer stands for, in hexadecimal, as the pointer gives it.
+    /// SHA-256 of the actual file, in hexadecimal, as the pointer gives it.
     pub oid: Box<str>,
-    /// Length of that file in bytes.
+    /// Length of the actual file in bytes.
     pub byte_len: u64,
 }
 
 impl LfsPointer {
-    /// The pointer that a file of these first bytes is, if it is one: with a sum of hexadecimal digits,
-    /// for it is shown as it is.
+    /// Parses a Git LFS pointer from a file's first bytes; the hash must be hexadecimal, because
+    /// messages print it unescaped.
     #[must_use]
     pub fn parse(first: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(first.get(..SNIFF_LEN).unwrap_or(first)).ok()?;
@@ -46,25 +46,25 @@ impl LfsPointer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Lookalike {
-    /// A zip archive, the form of PyTorch checkpoints since 1.6.
+    /// A zip archive, as PyTorch checkpoints since 1.6.
     Zip,
-    /// A Python pickle, the form of older PyTorch checkpoints.
+    /// A Python pickle, as older PyTorch checkpoints.
     Pickle,
     /// A GGUF model.
     Gguf,
-    /// An HDF5 file, the form of Keras weights.
+    /// An HDF5 file, as Keras weights.
     Hdf5,
     /// A gzip stream.
     Gzip,
-    /// A web page, as an error page saved under the file's name.
+    /// HTML, such as an error page saved under the file's name.
     Html,
-    /// JSON text, as an error answer saved under the file's name.
+    /// JSON, such as an error response saved under the file's name.
     Json,
     /// An AppleDouble side-car (`._name`).
     AppleDouble,
     /// Other text.
     Text,
-    /// Nothing that is known.
+    /// None of these.
     Unknown,
 }
 
@@ -86,12 +86,12 @@ impl fmt::Display for Lookalike {
 }
 
 impl Lookalike {
-    /// What a file of these first bytes looks like. 512 bytes are enough.
+    /// The kind of a file with these first bytes, of which 512 are enough.
     #[must_use]
     pub fn of(first: &[u8]) -> Self {
         let first = first.get(..SNIFF_LEN).unwrap_or(first);
         match first {
-            // A little-endian length below 4 GiB, then JSON: what it is by its form is broken.
+            // A little-endian length below 4 GiB, then JSON: a broken safetensors file.
             [_, _, _, _, 0, 0, 0, 0, b'{' | b'[' | b' ', ..] => Self::Unknown,
             [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] => Self::Zip,
             [b'G', b'G', b'U', b'F', ..] => Self::Gguf,
@@ -109,7 +109,7 @@ impl Lookalike {
     fn of_text(first: &[u8]) -> Self {
         let text = match std::str::from_utf8(first) {
             Ok(text) => text,
-            // The last character may be cut.
+            // The last character may be incomplete.
             Err(error) if error.error_len().is_none() => {
                 let valid = first.get(..error.valid_up_to()).unwrap_or_default();
                 std::str::from_utf8(valid).unwrap_or_default()

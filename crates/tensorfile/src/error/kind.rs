@@ -13,26 +13,26 @@ use crate::lookalike::Lookalike;
 use crate::quote::{PathText, Quoted};
 use crate::selection_fault::SelectionFault;
 
-/// What was wrong. Path and tensor are those of the [`Error`](crate::Error).
+/// What was wrong, without path and tensor, which are in the [`Error`](crate::Error).
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ErrorKind {
     // -- The file as the operating system sees it.
-    /// The operating system refused something.
+    /// The operating system refused an operation.
     #[error("cannot {action}")]
     Io {
-        /// What was refused, as it follows "cannot".
+        /// The operation, as it follows "cannot".
         action: &'static str,
-        /// What the operating system says.
+        /// The operating system's error.
         source: Arc<io::Error>,
     },
-    /// The operating system cannot map the file: its file system has no mappings, or there are no
-    /// addresses or no mappings left. Reading the file needs none.
+    /// The operating system cannot map the file: its file system does not support it, or the
+    /// process has no addresses or mappings left. Reading the file works all the same.
     #[error("cannot map its {byte_len} bytes into memory")]
     NotMapped {
         /// The length of the file.
         byte_len: u64,
-        /// What the operating system says.
+        /// The operating system's error.
         source: Arc<io::Error>,
     },
     /// Nothing has this path.
@@ -41,46 +41,46 @@ pub enum ErrorKind {
     /// The path is a symbolic link to something that is not there.
     #[error("dangling link: its target {} does not exist", PathText(target))]
     DanglingLink {
-        /// What the link says.
+        /// The target of the link.
         target: PathBuf,
     },
     /// The path is a folder, a FIFO, a device or a socket.
     #[error("is a {kind}, not a regular file")]
     NotARegularFile {
-        /// What it is.
+        /// What it is instead.
         kind: FileKind,
     },
-    /// The file was changed, shortened or replaced after it was opened. If it is shorter, the tensor
-    /// is the first one that it no longer holds whole.
+    /// The file was changed, shortened or replaced after it was opened. If it is shorter, the error
+    /// names the first tensor that is cut off.
     #[error("changed since it was opened: {}", Change(*what, *before, *after))]
     Changed {
-        /// What is different.
+        /// What differs.
         what: FileFact,
-        /// What it was; a time is in nanoseconds since 1970.
+        /// The value at opening; times are in nanoseconds since 1970.
         before: i128,
-        /// What it is.
+        /// The value now.
         after: i128,
     },
     /// The operating system could not read bytes that are there.
     #[error("cannot read bytes {range:?}")]
     Read {
-        /// The bytes of the file that were to be read.
+        /// The range of the read in the file.
         range: Range<u64>,
-        /// What the operating system says.
+        /// The operating system's error.
         source: Arc<io::Error>,
     },
-    /// A read met the end of the file, which has become shorter since it was opened.
+    /// A read went past the end of the file, which has become shorter since it was opened.
     #[error("bytes {range:?} were to be read, the file now ends at byte {byte_len}")]
     ReadPastEnd {
-        /// The bytes of the file that were to be read.
+        /// The range of the read in the file.
         range: Range<u64>,
         /// The length of the file now.
         byte_len: u64,
     },
-    /// There is too little memory.
+    /// There is not enough memory.
     #[error("no memory for {byte_len} bytes")]
     OutOfMemory {
-        /// The bytes that were asked for at once.
+        /// The length of the allocation in bytes.
         byte_len: usize,
     },
 
@@ -94,25 +94,25 @@ pub enum ErrorKind {
         /// The length of the file.
         byte_len: u64,
     },
-    /// The file is a Git LFS pointer: the text that stands for a file not yet fetched.
+    /// The file is a Git LFS pointer, the placeholder of a file not yet downloaded.
     #[error(
         "is a Git LFS pointer, not the file itself: {byte_len} bytes with sha256 {oid} were never fetched (git lfs pull)"
     )]
     LfsPointer {
-        /// SHA-256 of the file itself, in hexadecimal.
+        /// SHA-256 of the actual file, in hexadecimal.
         oid: Box<str>,
-        /// The length of the file itself.
+        /// The length of the actual file in bytes.
         byte_len: u64,
     },
-    /// The file is of another kind.
+    /// The file has another format.
     #[error("not a safetensors file: it looks like {looks_like}")]
     NotSafetensors {
-        /// What it is by its first bytes.
+        /// Its kind, by its first bytes.
         looks_like: Lookalike,
     },
 
     // -- The header as text.
-    /// There is more of something than a limit allows.
+    /// A limit was exceeded.
     #[error("{0}")]
     Limit(Limit),
     /// The header length reaches past the end of the file.
@@ -126,7 +126,7 @@ pub enum ErrorKind {
     /// The header is not UTF-8.
     #[error("header is not UTF-8 at byte {valid_up_to}")]
     HeaderNotUtf8 {
-        /// Bytes of the header before the first that is not.
+        /// The number of valid bytes before the first invalid one.
         valid_up_to: usize,
     },
     /// The header is not the JSON that the format asks for.
@@ -136,7 +136,7 @@ pub enum ErrorKind {
         line: usize,
         /// The byte of the line, counted from 1; 0 before the first.
         column: usize,
-        /// What the parser says.
+        /// The parser's message.
         message: Box<str>,
     },
     /// A metadata value is not a string.
@@ -144,7 +144,7 @@ pub enum ErrorKind {
     MetadataNotString {
         /// The key of the value.
         key: Box<str>,
-        /// What it is.
+        /// What it is instead.
         found: Box<str>,
     },
     /// A metadata key is given twice.
@@ -158,16 +158,16 @@ pub enum ErrorKind {
     /// A tensor name is given twice.
     #[error("duplicate name in the header")]
     DuplicateTensor,
-    /// A tensor's entry has a field that is missing, given twice or of the wrong type.
+    /// A field of a tensor's entry is missing, given twice or of the wrong type.
     #[error("{message}")]
     InvalidTensor {
-        /// What the parser says, and where.
+        /// The parser's message, with its position.
         message: Box<str>,
     },
     /// A dtype that the format does not have.
     #[error(transparent)]
     UnknownDtype(#[from] UnknownDtype),
-    /// The size of a tensor does not fit in 64 bits, or in this machine's memory.
+    /// The size of a tensor in bits does not fit in a `usize`.
     #[error("shape {} of {dtype} overflows the address range", Shape(shape))]
     ShapeOverflow {
         /// The type of the elements.
@@ -182,7 +182,7 @@ pub enum ErrorKind {
         dtype: Dtype,
         /// The extents.
         shape: Box<[usize]>,
-        /// The bits that dtype and shape need.
+        /// The bits needed by dtype and shape.
         bits: usize,
     },
     /// A tensor has more or fewer bytes than its dtype and shape need.
@@ -192,9 +192,9 @@ pub enum ErrorKind {
         dtype: Dtype,
         /// The extents.
         shape: Box<[usize]>,
-        /// The bytes between the data offsets, or those given for a tensor in memory.
+        /// The bytes between the data offsets, or the length in memory.
         found: u64,
-        /// The bytes that dtype and shape need.
+        /// The bytes needed by dtype and shape.
         needed: u64,
     },
     /// The offsets of a tensor are reversed.
@@ -238,7 +238,7 @@ pub enum ErrorKind {
         "{count} trailing bytes after the last tensor (HeaderOptions::trailing_bytes can allow them)"
     )]
     TrailingBytes {
-        /// How many bytes follow.
+        /// The number of bytes after it.
         count: u64,
     },
 
@@ -246,7 +246,7 @@ pub enum ErrorKind {
     /// The file has no tensor of this name.
     #[error("not in this file{}", Similar(similar))]
     TensorNotFound {
-        /// Names that may have been meant.
+        /// Similar names.
         similar: Box<[Box<str>]>,
     },
     /// A selection does not fit the tensor.
@@ -254,20 +254,20 @@ pub enum ErrorKind {
     Selection(#[from] SelectionFault),
 
     // -- Typed access.
-    /// The elements are of another type, or have no conversion to the one asked for.
+    /// The elements have another type, without a conversion to the requested one.
     #[error("is {dtype}, cannot be read as {asked}")]
     DtypeMismatch {
         /// The type of the elements.
         dtype: Dtype,
-        /// The Rust type that was asked for.
+        /// The requested Rust type.
         asked: &'static str,
     },
-    /// The bytes are not aligned for the type; only mapped and borrowed bytes can be so.
+    /// The bytes are not aligned for the type; happens only to mapped and borrowed bytes.
     #[error("its bytes are not aligned to {align} for {dtype} (to_vec copies)")]
     Unaligned {
         /// The type of the elements.
         dtype: Dtype,
-        /// What the address must be a multiple of.
+        /// The alignment that the type needs.
         align: usize,
     },
     /// A byte of a `BOOL` tensor is neither 0 nor 1.
@@ -278,7 +278,7 @@ pub enum ErrorKind {
         /// The byte.
         found: u8,
     },
-    /// The file's bytes are little-endian, this machine's numbers are not.
+    /// The machine is big-endian, and the bytes of the file are little-endian.
     #[error("little-endian {dtype} has no view on a big-endian machine (to_vec converts)")]
     BigEndianHost {
         /// The type of the elements.

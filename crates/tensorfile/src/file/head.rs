@@ -1,4 +1,4 @@
-//! The header of a file, read from whatever holds it.
+//! Reads the header of a file from any source.
 
 use crate::format::PREFIX_LEN;
 use crate::header::explain;
@@ -6,7 +6,8 @@ use crate::lookalike::SNIFF_LEN;
 use crate::source::read_error;
 use crate::{Error, Header, HeaderOptions, ReadAt, Result, reserve};
 
-/// Reads the length of the JSON, then exactly the JSON, and looks closer where it is refused.
+/// Reads the length of the JSON, then exactly the JSON; explains a refusal by the file's first
+/// bytes.
 pub(super) fn read_header(
     source: &impl ReadAt,
     byte_len: u64,
