@@ -1,4 +1,4 @@
-//! What lies beside the weights of a model.
+//! A table of the configuration and the tokenizer files of a model.
 
 use modeldir::ModelDir;
 use tensorfile::PathText;
@@ -6,9 +6,9 @@ use tensorfile::PathText;
 use crate::table::{Align, Table};
 use crate::text::shown;
 
-/// Returns the essentials of the configuration, and which file plays which role of the tokenizer.
+/// Returns the essentials of the configuration, and the file for each role of the tokenizer.
 ///
-/// A broken file is told of in its row, and spoils nothing else.
+/// The row of a broken file shows its error; the other rows stay.
 pub(crate) fn beside_the_weights(model: &ModelDir) -> Table<2> {
     let mut table = Table::new([("beside the weights", Align::Left), ("", Align::Left)]);
     let mut row = |key: &str, value: String| table.row([key.to_owned(), value]);

@@ -57,7 +57,7 @@ enum Command {
 }
 
 impl Cli {
-    /// Does what the command line says, and returns the exit code.
+    /// Runs the sub-command, and returns the exit code.
     ///
     /// # Errors
     ///

@@ -15,7 +15,7 @@ use crate::run::Result;
 ///
 /// # Errors
 ///
-/// If a file cannot be read or written, or is there and is not to be replaced.
+/// If a file cannot be read or written, or exists and may not be replaced.
 pub(crate) fn copy_companions(
     model: &ModelDir,
     to: &Path,
@@ -42,7 +42,7 @@ pub(crate) fn copy_companions(
     Ok(copies)
 }
 
-/// The configuration in which the fields that name the float type name another.
+/// The configuration with its float type replaced.
 fn with_dtype(model: &ModelDir, float: Float) -> Result<String> {
     let name = match float {
         Float::F16 => "float16",

@@ -10,7 +10,7 @@ use tensorfile::{Dtype, Tensor};
 
 use crate::text::shown;
 
-/// The SHA-256 of a tensor's bytes, and how to read them.
+/// The SHA-256 of a tensor's bytes, with its dtype and shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TensorDigest {
     /// The name of the tensor.
@@ -41,7 +41,7 @@ impl fmt::Display for TensorDigest {
     }
 }
 
-/// Returns the digests of a store's tensors, by name. `done` hears of the bytes of each.
+/// Returns the digests of a store's tensors, by name; calls `done` with the bytes of each.
 pub(crate) fn digests(store: &TensorStore, done: impl Fn(u64) + Sync) -> Vec<TensorDigest> {
     let tensors: Vec<(&str, &Tensor)> = store.iter().collect();
     let digest = |&(name, tensor): &(&str, &Tensor)| {

@@ -1,4 +1,4 @@
-//! JSON as it is printed.
+//! Printed JSON.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::output::Output;
 use crate::run::Result;
 
-/// Writes a JSON value in lines.
+/// Writes a JSON value over several lines.
 ///
 /// # Errors
 ///
@@ -22,18 +22,18 @@ pub(crate) fn print_json(value: &Value, out: &mut Output) -> Result {
 ///
 /// # Errors
 ///
-/// None that a value of JSON could cause.
+/// None for a JSON value.
 pub(crate) fn one_line(value: &Value) -> Result<String> {
     Ok(harmless(&serde_json::to_string(value)?))
 }
 
-/// Returns a path as text, for JSON has no other; what is not Unicode is shown by a mark.
+/// Returns a path as JSON text, with replacement characters for invalid Unicode.
 pub(crate) fn path_json(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// Returns JSON text in which characters that a terminal would act on, such as direction marks, are
-/// written as escapes. JSON itself asks for that of the first 32 only.
+/// Returns JSON text with escapes for all characters that a terminal interprets, such as direction
+/// marks. JSON itself requires that for the first 32 only.
 fn harmless(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     let mut units = [0; 2];
@@ -44,7 +44,7 @@ fn harmless(json: &str) -> String {
             continue;
         }
         for unit in c.encode_utf16(&mut units) {
-            // Writing into a text does not fail.
+            // Writing to a `String` does not fail.
             let _written = write!(text, "\\u{unit:04x}");
         }
     }

@@ -1,4 +1,4 @@
-//! The command `modeldir`: what the library finds, for people and for scripts.
+//! The command `modeldir`: the library on the command line, with output for people and for scripts.
 
 mod args;
 mod beside;

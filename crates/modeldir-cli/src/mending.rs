@@ -1,4 +1,4 @@
-//! Files that are broken, and files that a new download would mend.
+//! Broken files, and files to download again.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -6,11 +6,11 @@ use std::path::Path;
 use modeldir::{Error, ErrorKind, Fault, JsonError, ModelDir};
 use tensorfile::ErrorKind as FileErrorKind;
 
-/// Returns what is wrong with the files beside the weights, which load without them. A file that is
-/// not there is no fault.
+/// Returns the faults of the files beside the weights, which load without them. A missing file is
+/// no fault.
 ///
-/// JSON files and templates are read. Of others, such as sentencepiece models, it is only known
-/// that they have bytes and are no Git LFS pointers.
+/// JSON files and templates are parsed. Other files, such as sentencepiece models, are only checked
+/// not to be empty or Git LFS pointers.
 pub(crate) fn broken_beside(model: &ModelDir) -> Vec<Error> {
     let files = model.tokenizer();
     let is_json = |path: &Path| path.extension().is_some_and(|extension| extension == "json");
@@ -27,8 +27,8 @@ pub(crate) fn broken_beside(model: &ModelDir) -> Vec<Error> {
     faults
 }
 
-/// Returns the files that a new download would mend: shards as the index names them, and others as
-/// they were opened.
+/// Returns the files to download again: shards by their names in the index, and others by the paths
+/// under which they were opened.
 pub(crate) fn wanting(errors: &[Error]) -> BTreeSet<&Path> {
     errors.iter().flat_map(files).collect()
 }
@@ -64,7 +64,7 @@ fn is_mended_by_download(kind: &FileErrorKind) -> bool {
     )
 }
 
-/// The shard that is missing, damaged or not the one of the index.
+/// The shard that is missing, damaged or different from the index.
 fn shard(fault: &Fault) -> Option<&Path> {
     match fault {
         Fault::MissingShard { shard, .. }

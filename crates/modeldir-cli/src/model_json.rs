@@ -1,4 +1,4 @@
-//! What a model holds, for machines.
+//! The content of a model as JSON.
 
 use modeldir::{ErrorKind, IndexedTensor, ModelConfig, ModelDir, Shard};
 use serde_json::{Map, Value, json};
@@ -6,8 +6,7 @@ use tensorfile::Metadata;
 
 use crate::json::path_json;
 
-/// Returns all that opening a model shows as one JSON object. Files that are broken are told of under
-/// `errors`.
+/// Returns all that opening a model shows as one JSON object, with broken files under `errors`.
 pub(crate) fn model_json(model: &ModelDir) -> Value {
     let tensor = |tensor: IndexedTensor<'_>| {
         let (dtype, shape, byte_len) = (tensor.dtype().name(), tensor.shape(), tensor.byte_len());

@@ -1,9 +1,10 @@
-//! Standard output: buffered, in colour on a terminal only, and quiet when the reader has gone.
+//! Standard output: buffered, in colour on a terminal only, and without errors after the reader
+//! closes it.
 
 use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 
-/// Standard output as the command writes to it.
+/// Buffered standard output.
 #[derive(Debug)]
 pub(crate) struct Output {
     out: BufWriter<QuietStdout>,
@@ -39,7 +40,7 @@ impl Write for Output {
     }
 }
 
-/// Whether a stream is a terminal, and its user has not asked for plain text.
+/// Whether a stream is a terminal whose user has not chosen plain text.
 pub(crate) fn is_styled(stream: &impl IsTerminal) -> bool {
     stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
@@ -49,8 +50,8 @@ pub(crate) fn styled(is_styled: bool, code: &str, text: impl Display) -> String 
     if is_styled { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_string() }
 }
 
-/// Standard output that swallows what nobody reads any more, as after `| head -1`: the command
-/// goes on to its end, so that its exit code still tells the truth.
+/// Standard output that discards writes to a closed pipe, as after `| head -1`: the command runs to
+/// its end, so that its exit code stays correct.
 #[derive(Debug)]
 struct QuietStdout(StdoutLock<'static>);
 
@@ -64,7 +65,7 @@ impl Write for QuietStdout {
     }
 }
 
-/// Takes a write into a closed pipe for done.
+/// Treats a write to a closed pipe as done.
 fn unless_closed<T>(result: io::Result<T>, done: T) -> io::Result<T> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(done),

@@ -2,12 +2,12 @@
 
 use modeldir::{IndexedTensor, LoadPlan};
 
-/// Bytes of tensors to have in memory at a time where they are only looked at once.
+/// Bytes of tensors in memory at once, for work that reads each tensor once.
 pub(crate) const PART_BYTES: u64 = 1 << 30;
 
-/// Returns the plan as parts of at most `max_bytes`, or of one larger tensor, in file order.
+/// Returns the plan in parts of at most `max_bytes`, or of one larger tensor, in file order.
 ///
-/// Loaded and dropped one by one, they need the memory of one part only.
+/// Loaded and dropped one by one, they need the memory of one part.
 pub(crate) fn parts(plan: &LoadPlan, max_bytes: u64) -> Vec<LoadPlan> {
     let mut keys: Vec<_> =
         plan.tensors().map(|tensor| (place(tensor), tensor.byte_len() as u64)).collect();
@@ -28,7 +28,7 @@ pub(crate) fn parts(plan: &LoadPlan, max_bytes: u64) -> Vec<LoadPlan> {
     parts.into_iter().map(part).collect()
 }
 
-/// Where a tensor lies: the shard, and the bytes in it.
+/// The place of a tensor: its shard, and the bytes in it.
 fn place(tensor: IndexedTensor<'_>) -> (usize, u64, u64) {
     let range = tensor.file_range();
     (tensor.shard().position(), range.start, range.end)

@@ -1,12 +1,11 @@
-//! Loads, with a bar that shows how far they have come.
+//! Loads with a progress bar.
 
 use std::num::NonZeroUsize;
 
 use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 use modeldir::{LoadOptions, LoadPlan, Progress, TensorStore};
 
-/// A bar that counts bytes on standard error; it is not there unless that is a terminal, and goes
-/// when it is dropped.
+/// A bar that counts bytes on standard error, if that is a terminal; it disappears when dropped.
 pub(crate) fn progress_bar(bytes_total: u64) -> ProgressBar {
     let template = "{bar:40} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left";
     let style = ProgressStyle::with_template(template).expect("the template is well formed");
@@ -25,7 +24,7 @@ pub(crate) fn load_with_threads(
     run(plan, threads, &progress_bar(plan.bytes_read()))
 }
 
-/// Loads a part of a longer work, with the bar of the whole.
+/// Loads one part of several, and advances the bar of them all.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! What the ranks of a job hold, plan and have loaded.
+//! The ranks of a job: their plans, their shares of the model, and what they loaded.
 
 mod holdings;
 mod loaded;

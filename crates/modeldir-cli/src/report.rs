@@ -1,4 +1,4 @@
-//! What opening a model ignored or found odd.
+//! Things that opening a model ignored or found odd.
 
 use std::io::Write;
 
@@ -8,7 +8,7 @@ use crate::output::Output;
 use crate::run::Result;
 use crate::text::counted;
 
-/// Writes the lines of a report, the first `max_lines` of them; nothing if there was nothing odd.
+/// Writes at most `max_lines` lines of a report; nothing if it is empty.
 ///
 /// # Errors
 ///

@@ -13,15 +13,15 @@ use tracing_subscriber::prelude::*;
 use crate::command::Cli;
 use crate::output::{Output, is_styled, styled};
 
-/// What a sub-command returns; any error ends it.
+/// The result of a sub-command; any error ends it.
 pub(crate) type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
 
-/// A command line that cannot be obeyed, though it has the right form.
+/// An error in a command line that is well formed but impossible.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Usage(String);
 
 impl Usage {
-    /// With what is wrong.
+    /// Makes an error with this message.
     pub(crate) fn new(message: impl Into<String>) -> Self {
         Self(message.into())
     }
@@ -35,7 +35,7 @@ impl fmt::Display for Usage {
 
 impl Error for Usage {}
 
-/// Does what the command line says, shows an error, and returns the exit code.
+/// Runs the command line, prints an error, and returns the exit code.
 pub(crate) fn main() -> ExitCode {
     let cli = Cli::parse();
     if let Some(targets) = std::env::var("RUST_LOG").ok().and_then(|log| log.parse().ok()) {
@@ -52,7 +52,7 @@ pub(crate) fn main() -> ExitCode {
     })
 }
 
-/// Writes the events and the ends of the spans of these targets to standard error.
+/// Writes the events and span ends of these targets to standard error.
 fn show_log(targets: Targets) {
     let layer =
         tracing_subscriber::fmt::layer().with_span_events(FmtSpan::CLOSE).with_writer(io::stderr);
@@ -69,6 +69,6 @@ pub(crate) fn show_error(error: &(dyn Error + 'static)) {
         text.push_str(&format!("  caused by: {cause}\n"));
         source = cause.source();
     }
-    // There is nobody left to tell when standard error is closed.
+    // If standard error is closed, the message is lost.
     let _closed = stderr.write_all(text.as_bytes());
 }

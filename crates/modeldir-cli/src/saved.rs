@@ -1,4 +1,4 @@
-//! What a save has written.
+//! The result of a save, as a line and as JSON.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::output::Output;
 use crate::run::Result;
 use crate::text::{bytes, counted};
 
-/// What a save has written to one place.
+/// The files that a save wrote to one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SavedModel {
     path: PathBuf,

@@ -4,12 +4,12 @@ use std::io::{self, Write};
 
 use crate::output::Output;
 
-/// On which side the cells of a column are flush.
+/// The alignment of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Align {
-    /// Texts.
+    /// For texts.
     Left,
-    /// Numbers.
+    /// For numbers.
     Right,
 }
 

@@ -1,4 +1,4 @@
-//! Tensors and bytes counted by what they have in common.
+//! Counts of tensors and bytes by shard or by dtype.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -9,7 +9,7 @@ use crate::output::Output;
 use crate::table::{Align, Table};
 use crate::text::{bytes, count};
 
-/// Rows that a table of counts has at most; the rest is summed up in one.
+/// Maximum rows of a table of counts; the last one sums up the rest.
 const MAX_ROWS: usize = 24;
 
 /// Number of tensors and their bytes, by shard or by dtype.
@@ -20,7 +20,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Counts under this heading.
+    /// Makes empty counts under this heading.
     pub(crate) fn new(heading: &'static str) -> Self {
         Self { heading, counts: BTreeMap::new() }
     }
@@ -32,7 +32,7 @@ impl Tally {
         *bytes += byte_len as u64;
     }
 
-    /// Writes a table by key; where there are many keys, the last row stands for those left out.
+    /// Writes a table by key; if there are too many keys, the last row sums up the rest.
     ///
     /// # Errors
     ///

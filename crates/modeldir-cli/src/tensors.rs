@@ -22,8 +22,8 @@ pub(crate) fn tensor_rows(model: &ModelDir) -> Table<5> {
     table
 }
 
-/// Returns a table with one row for all tensors of the same dtype and shape whose names differ in
-/// numbers only, such as that of the layer; `*` stands for a number.
+/// Returns a table with one row for all tensors of the same dtype and shape whose names differ only
+/// in numbers, such as the layer; `*` stands for a number.
 pub(crate) fn tensor_groups(model: &ModelDir) -> Table<5> {
     let mut groups: BTreeMap<_, (u64, u64)> = BTreeMap::new();
     for tensor in model.tensors() {
@@ -43,7 +43,7 @@ pub(crate) fn tensor_groups(model: &ModelDir) -> Table<5> {
     table
 }
 
-/// The name with `*` for each of its parts that is a number.
+/// The name with `*` for each numeric part.
 fn pattern(name: &str) -> String {
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
     let parts: Vec<_> =

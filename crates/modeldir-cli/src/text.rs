@@ -34,7 +34,7 @@ pub(crate) fn rate(byte_len: u64, duration: Duration) -> String {
     format!("{:.2} GiB/s", gib / duration.as_secs_f64().max(1e-9))
 }
 
-/// Returns a name from a file: as it is if that is harmless on a terminal, else quoted and escaped.
+/// Returns a name from a file, quoted and escaped if it is not safe to print on a terminal.
 pub(crate) fn shown(name: &str) -> String {
     let quoted = Quoted(name).to_string();
     let is_plain = quoted.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) == Some(name);

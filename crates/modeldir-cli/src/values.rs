@@ -13,7 +13,7 @@ pub(crate) struct Values {
 }
 
 impl Values {
-    /// Takes the first `max` values; of packed floats, whose values are not whole bytes, the bytes.
+    /// Takes the first `max` values, or bytes of packed floats, whose values are not whole bytes.
     ///
     /// # Errors
     ///
@@ -49,7 +49,7 @@ impl Values {
         format!("[{}]", texts.join(", "))
     }
 
-    /// As a list of numbers; what JSON has no number for, such as `NaN`, is text.
+    /// As a list of numbers; values that JSON cannot write as numbers, such as `NaN`, are text.
     pub(crate) fn json(&self) -> Value {
         let value =
             |text: &String| serde_json::from_str(text).unwrap_or(Value::from(text.as_str()));

@@ -1,4 +1,4 @@
-//! Writing one weights file, and comparing what was written with what was meant.
+//! Writing one weights file, and comparing written files with the tensors in memory.
 
 use std::path::Path;
 
@@ -8,16 +8,16 @@ use tensorfile::{PathText, Writer};
 use crate::run::Result;
 use crate::text::shown;
 
-/// Whether a path names one weights file, and not a directory to be.
+/// Whether a path names one weights file, and not a directory.
 pub(crate) fn is_weight_file(path: &Path) -> bool {
     !path.is_dir() && path.extension().is_some_and(|extension| extension == "safetensors")
 }
 
-/// Refuses a file that is there and is not to be replaced.
+/// Checks that a file does not exist or may be replaced.
 ///
 /// # Errors
 ///
-/// If it is refused.
+/// If it exists and may not be replaced.
 pub(crate) fn may_write(path: &Path, replace: bool) -> Result {
     if !replace && path.symlink_metadata().is_ok() {
         return Err(format!("{}: is there already (--replace replaces it)", PathText(path)).into());
@@ -25,7 +25,7 @@ pub(crate) fn may_write(path: &Path, replace: bool) -> Result {
     Ok(())
 }
 
-/// Writes tensors to a file, which appears whole under its name, or not at all.
+/// Writes tensors to a file, which appears whole or not at all.
 ///
 /// # Errors
 ///
@@ -38,11 +38,11 @@ pub(crate) fn write_file<'t>(tensors: impl IntoIterator<Item = &'t Tensor>, path
     Ok(writer.save(path)?)
 }
 
-/// Reads back what was written from a store, and compares.
+/// Reads back written tensors, and compares them with the store.
 ///
 /// # Errors
 ///
-/// If a tensor is not what it was, or cannot be read.
+/// If a tensor differs or cannot be read.
 pub(crate) fn compare(store: &TensorStore, path: &Path) -> Result {
     let saved = ModelDir::open(path)?;
     for (name, tensor) in store.iter() {

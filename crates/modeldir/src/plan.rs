@@ -255,7 +255,7 @@ impl LoadPlan {
         &self.requests
     }
 
-    /// Unused rules and unmatched tensors of a plan by
+    /// Unused rules, unmatched tensors and replicated bytes of a plan by
     /// [`ModelDir::plan_for`](crate::ModelDir::plan_for); `None` for other plans, and after the
     /// plan is narrowed.
     #[must_use]

@@ -1,8 +1,8 @@
-//! A float type as it is written on the command line.
+//! The syntax of a float type on the command line.
 
 use modeldir::Float;
 
-/// Reads `f16`, `bf16` or `f32`, or the names that torch has for them.
+/// Parses `f16`, `bf16` or `f32`, or torch's names for them.
 pub(crate) fn parse_float(text: &str) -> Result<Float, String> {
     match text.to_ascii_lowercase().as_str() {
         "f16" | "fp16" | "float16" => Ok(Float::F16),

@@ -1,11 +1,11 @@
-//! Which model a sub-command works on.
+//! Options that choose the model.
 
 use std::path::PathBuf;
 
 use clap::Args;
 use modeldir::{ModelDir, OpenOptions};
 
-/// Which model.
+/// Options that choose the model.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ModelArgs {
     /// Model directory, .safetensors file or index

@@ -1,4 +1,4 @@
-//! A part of a tensor as it is written on the command line.
+//! The syntax of a part of a tensor on the command line.
 
 use std::ops::Range;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use tensorfile::Selection;
 pub(crate) struct Ranges(Vec<(Option<usize>, Option<usize>)>);
 
 impl Ranges {
-    /// The selection of a tensor of this shape; dimensions without a range are taken whole.
+    /// The selection for a tensor of this shape; dimensions without a range are taken whole.
     pub(crate) fn selection(&self, shape: &[usize]) -> Selection {
         let range = |(dim, &(start, end)): (usize, &(Option<usize>, Option<usize>))| {
             let len = shape.get(dim).copied().unwrap_or(0);

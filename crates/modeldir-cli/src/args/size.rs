@@ -1,4 +1,4 @@
-//! A number of bytes as it is written on the command line.
+//! The syntax of a number of bytes on the command line.
 
 use std::str::FromStr;
 
@@ -30,7 +30,7 @@ fn tenths(whole: &str, part: &str, factor: u64) -> Option<u64> {
     whole.checked_mul(factor)?.checked_add(part)
 }
 
-/// The bytes of a unit: powers of 1000, with an `i` powers of 1024.
+/// The bytes of a unit: a power of 1000, or of 1024 with an `i`.
 fn factor(unit: &str) -> Option<u64> {
     let prefix = unit.strip_suffix(['B', 'b']).unwrap_or(unit);
     let (prefix, base) = prefix.strip_suffix('i').map_or((prefix, 1000_u64), |p| (p, 1024));

@@ -1,4 +1,4 @@
-//! `modeldir completions`: what a shell needs to complete the command line.
+//! `modeldir completions`: shell completions of the command line.
 
 use std::io::Write;
 

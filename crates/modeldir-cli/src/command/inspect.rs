@@ -1,4 +1,4 @@
-//! `modeldir inspect`: what a model holds, from its headers and JSON files alone.
+//! `modeldir inspect`: the content of a model, from its headers and JSON files alone.
 
 use modeldir::ModelDir;
 use tensorfile::PathText;

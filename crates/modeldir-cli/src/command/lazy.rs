@@ -27,11 +27,11 @@ fn main() -> ExitCode {
         let opened = start.elapsed();
 
         let start = Instant::now();
-        // SAFETY: whoever runs this example leaves the model's files alone until it ends.
+        // SAFETY: the user of this example leaves the model's files alone until it ends.
         let store = unsafe { model.plan().map()? };
         let mapped = start.elapsed();
 
-        // The first look at a page brings it from the file; the other tensors are never read.
+        // The first access to a page reads it from the file; the other tensors are never read.
         let name = args.name.as_deref().or_else(|| store.names().next()).ok_or("no tensors")?;
         let tensor = store.get(name)?;
         let start = Instant::now();

@@ -1,4 +1,4 @@
-//! `modeldir load`: a whole model into memory, what arrived, and how fast.
+//! `modeldir load`: loads a whole model, and prints what was loaded and how fast.
 
 use std::io::Write;
 use std::num::NonZeroUsize;
@@ -47,7 +47,7 @@ impl Args {
     }
 }
 
-/// What has been loaded.
+/// A finished load.
 struct Loaded<'a> {
     model: &'a ModelDir,
     store: &'a TensorStore,

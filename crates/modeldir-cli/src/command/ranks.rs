@@ -1,4 +1,4 @@
-//! `modeldir ranks`: what each rank of a job would hold and read of a model, from headers alone.
+//! `modeldir ranks`: the tensors and reads of each rank of a job, from headers alone.
 
 use crate::args::{JobArgs, ModelArgs, RuleArgs};
 use crate::json::print_json;

@@ -1,4 +1,4 @@
-//! `modeldir slice`: a rectangular part of one tensor, and nothing else of its file but the header.
+//! `modeldir slice`: a rectangular part of one tensor; only the header and these bytes are read.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -93,7 +93,7 @@ impl Args {
     }
 }
 
-/// What has been read, and in how many runs of bytes it lies in the file.
+/// The part that was read, and its number of byte runs in the file.
 struct Part {
     tensor: Tensor,
     runs: ByteRuns,

@@ -1,4 +1,4 @@
-//! `modeldir verify`: whether a model is complete and sound, and what to fetch again if it is not.
+//! `modeldir verify`: whether a model is complete and sound, and the files to fetch again if not.
 
 use std::io::Write;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What the ranks of a job hold and read, as a table and as JSON.
+//! The plans of the ranks of a job, as a table and as JSON.
 
 use std::io::Write;
 
@@ -13,10 +13,10 @@ use crate::run::Result;
 use crate::table::{Align, Table};
 use crate::text::{bytes, count, counted, shown};
 
-/// Names of a kind that are shown at most.
+/// Maximum names shown of a kind.
 const MAX_NAMES: usize = 10;
 
-/// What the ranks of a job would hold and read of a model.
+/// The plans of all ranks of a job, from headers alone.
 #[derive(Clone, Debug)]
 pub(crate) struct JobPlan<'m> {
     model: &'m ModelDir,
@@ -24,7 +24,7 @@ pub(crate) struct JobPlan<'m> {
     left_out: Vec<String>,
 }
 
-/// A rank, what it would read, and how many of its bytes other ranks hold too.
+/// A rank, its plan, and how many of its bytes other ranks hold too.
 #[derive(Clone, Debug)]
 struct RankPlan {
     topology: Topology,
@@ -53,7 +53,7 @@ impl<'m> JobPlan<'m> {
     }
 }
 
-/// Sizes that are added up.
+/// Sums of sizes.
 #[derive(Clone, Copy, Default)]
 struct Sizes {
     tensors: u64,
@@ -85,7 +85,7 @@ impl Sizes {
         })
     }
 
-    /// What is selected, of all bytes of the model; nothing of an empty model.
+    /// The selected share of all bytes of the model; zero for an empty model.
     fn share(&self, model: &ModelDir) -> f64 {
         self.selected as f64 / model.byte_len().max(1) as f64
     }
@@ -129,7 +129,7 @@ pub(crate) fn rank_table(job: &JobPlan<'_>) -> Table<8> {
     table
 }
 
-/// Returns the ranks, their sums and what is odd as one JSON object.
+/// Returns the ranks, their sums and any oddities as one JSON object.
 pub(crate) fn ranks_json(job: &JobPlan<'_>) -> Value {
     let JobPlan { model, ranks, left_out } = job;
     let rank = |(number, rank): (usize, &RankPlan)| {
@@ -153,8 +153,8 @@ pub(crate) fn ranks_json(job: &JobPlan<'_>) -> Value {
     })
 }
 
-/// Writes which tensors no rank holds, and which rules and names do not go together; nothing if all
-/// is in order.
+/// Writes the tensors that no rank holds, the unused rules and the unmatched tensors; nothing if
+/// there are none.
 ///
 /// # Errors
 ///
@@ -177,7 +177,7 @@ pub(crate) fn print_oddities(job: &JobPlan<'_>, out: &mut Output) -> Result {
     Ok(())
 }
 
-/// The rules that are of no use to any rank, and the tensors that no rule matches.
+/// The rules that no rank uses, and the tensors that no rule matches.
 fn oddities(ranks: &[RankPlan]) -> (Vec<String>, Vec<String>) {
     let mut reports = ranks.iter().filter_map(|rank| rank.plan.partition_report());
     let Some(first) = reports.next() else { return Default::default() };
