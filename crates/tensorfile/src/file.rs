@@ -185,7 +185,8 @@ impl<R: ReadAt> TensorFile<R> {
         self.header.is_empty()
     }
 
-    /// What the writer wrote under `__metadata__`; an empty map is not the same as none.
+    /// The entries of `__metadata__`; `None` if the header has none, which differs from an empty
+    /// map.
     #[must_use]
     pub fn metadata(&self) -> Option<&Metadata> {
         self.header.metadata()

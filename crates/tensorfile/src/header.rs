@@ -1,6 +1,6 @@
-//! The header of a file: from bytes that nobody vouches for to tensors that fit together.
+//! `Header`: parses untrusted bytes and checks that the tensors fit together.
 
-// For the modules below as well.
+// Applies to the modules below too.
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 mod declared;
@@ -23,20 +23,19 @@ use crate::format::PREFIX_LEN;
 use crate::limit::Limit;
 use crate::{ErrorKind, Result, reserve};
 
-/// Length from which on a header may hold so much that memory is asked for before it is parsed.
+/// From this length on, memory is reserved before a header is parsed.
 const LONG: usize = 1 << 20;
 
-/// Most bytes that parsing takes beside a byte of text, unless `max_rank` is raised. Names are many
-/// small pieces: were it they that found no memory left, there would be none for an error either.
+/// Most bytes that parsing allocates per byte of text, unless `max_rank` is raised. Names are many
+/// small allocations: if one of them failed, there would be no memory for an error either.
 const MOST_PER_BYTE: usize = 4;
 
-/// What a file says that it holds: its tensors and its metadata, checked against its length.
+/// The header of a file: its tensors and metadata, checked against the file's length.
 ///
 /// A header exists only if its tensors cover the data of the file from first byte to last without
-/// hole or overlap, each with exactly the bytes its dtype and shape need. It accepts what the
-/// `safetensors` crate 0.8.0 accepts, except what has two readings: a name or a metadata key given
-/// twice, and a tensor written as an array; and except what is beyond the limits of
-/// [`HeaderOptions`].
+/// hole or overlap, each with exactly the bytes its dtype and shape need. Parsing accepts what the
+/// `safetensors` crate 0.8.0 accepts, except headers with two readings (a name or a metadata key
+/// given twice, a tensor written as an array) and headers over the limits of [`HeaderOptions`].
 ///
 /// ```
 /// use tensorfile::{Dtype, Header, HeaderOptions};
@@ -63,7 +62,7 @@ impl Header {
     ///
     /// # Errors
     ///
-    /// Says what is wrong, and with which tensor; the caller knows which file it is.
+    /// Fails if the header is malformed or over a limit. The error names the tensor, but no path.
     pub fn from_bytes(bytes: &[u8], options: &HeaderOptions) -> Result<Self> {
         let byte_len = bytes.len() as u64;
         Self::in_prefix(bytes, byte_len, options).map_err(|error| explain(error, bytes))
@@ -76,9 +75,10 @@ impl Header {
         Self::parse(json.unwrap_or_default(), byte_len, options)
     }
 
-    /// The length of the JSON by the file's first bytes, checked against the file and the cap.
+    /// The length of the JSON from the file's first bytes, checked against the file's length and
+    /// the limit.
     ///
-    /// Nothing needs to be allocated before this has been asked.
+    /// Call this before allocating anything for the header.
     pub(crate) fn json_len(
         prefix: [u8; PREFIX_LEN],
         byte_len: u64,
@@ -95,7 +95,7 @@ impl Header {
         }
         let (max, option) = (options.max_header_bytes, "HeaderOptions::max_header_bytes");
         Limit::check_header(header_len, max, option)?;
-        // What passed fits in 32 bits.
+        // The limits are below 4 GiB, so it fits in 32 bits.
         Ok(usize::try_from(header_len).unwrap_or(usize::MAX))
     }
 
@@ -124,7 +124,7 @@ impl Header {
         if trailing_bytes > 0 && options.trailing_bytes == TrailingBytes::Refuse {
             return Err(ErrorKind::TrailingBytes { count: trailing_bytes }.into());
         }
-        // In the memory of the list that is taken apart.
+        // Reuses the memory of the declared list.
         let tensors = tensors.into_iter().map(|tensor| tensor.in_file(data_start)).collect();
         Ok(Self { tensors, metadata, header_len, data_len, trailing_bytes })
     }
@@ -160,19 +160,21 @@ impl Header {
         self.tensors.is_empty()
     }
 
-    /// What the writer wrote under `__metadata__`; an empty map is not the same as none.
+    /// The entries of `__metadata__`; `None` if the header has none, which differs from an empty
+    /// map.
     #[must_use]
     pub fn metadata(&self) -> Option<&Metadata> {
         self.metadata.as_ref()
     }
 
-    /// Bytes of the JSON, white space around it included.
+    /// Bytes of the JSON, including white space around it.
     #[must_use]
     pub fn header_len(&self) -> u64 {
         self.header_len
     }
 
-    /// Where in the file the data begins: after the 8 bytes of the length and the JSON.
+    /// The position in the file at which the data begins: after the 8 bytes of the length and the
+    /// JSON.
     #[must_use]
     pub fn data_start(&self) -> u64 {
         self.header_len.saturating_add(PREFIX_LEN as u64)
@@ -184,13 +186,13 @@ impl Header {
         self.data_len
     }
 
-    /// Bytes of the file after its last tensor; 0 unless the options allowed them.
+    /// Bytes of the file after its last tensor; 0 unless the options allow them.
     #[must_use]
     pub fn trailing_bytes(&self) -> u64 {
         self.trailing_bytes
     }
 
-    /// The first tensor, by place in the file, that a file of this length does not hold whole.
+    /// The first tensor, in file order, that ends after this file length.
     pub(crate) fn first_beyond(&self, byte_len: u64) -> Option<&TensorInfo> {
         layout::first_beyond(&self.tensors, byte_len, |tensor| {
             (tensor.file_range().start, tensor.file_range().end)

@@ -1,4 +1,4 @@
-//! The only place that maps a file into memory.
+//! Maps files into memory; the only room that does.
 #![expect(unsafe_code, reason = "a mapped file can change under its readers; the caller vouches")]
 
 use std::fs::File;
@@ -9,7 +9,8 @@ use memmap2::Mmap;
 use crate::{Buffer, ErrorKind, Result, SourceFile, TensorFile};
 
 impl TensorFile<SourceFile> {
-    /// The same file, mapped into memory: tensors are not read before their bytes are touched.
+    /// The same file, mapped into memory: the bytes of a tensor are read when they are first
+    /// touched.
     ///
     /// ```
     /// # use tensorfile::{Dtype, TensorFile, Writer};
@@ -27,18 +28,16 @@ impl TensorFile<SourceFile> {
     ///
     /// # Errors
     ///
-    /// Fails where the operating system refuses, and where the file has changed since it was
-    /// opened.
+    /// Fails if the operating system refuses, or if the file has changed since it was opened.
     ///
     /// # Safety
     ///
-    /// While the result, a tensor of it, or a clone of either lives, no process may write to the
+    /// While the result, a tensor of it, or a clone of either exists, no process may write to the
     /// file: the bytes would change behind a shared reference, which is undefined behaviour. No
-    /// process may shorten it, and its medium may not fail: touching a byte that is not there
-    /// raises SIGBUS, which by default kills the process. Replacing the file by a rename is
-    /// harmless.
+    /// process may shorten it, and its medium may not fail: touching a missing byte raises SIGBUS,
+    /// which by default kills the process. Replacing the file by a rename is harmless.
     pub unsafe fn map(&self) -> Result<TensorFile<Buffer>> {
-        // SAFETY: what our caller vouches for is what is asked for.
+        // SAFETY: our caller guarantees the same.
         let buffer =
             unsafe { self.source().map() }.map_err(|error| self.with_lost_tensor(error))?;
         Ok(TensorFile::from_parts(self.path().into(), buffer, self.shared_header()))
@@ -56,47 +55,48 @@ impl TensorFile<SourceFile> {
 ///
 /// # Safety
 ///
-/// While the buffer or a clone of it lives, no process may write to the file, or the bytes change
-/// behind a shared reference, which is undefined behaviour. No process may shorten it: touching
-/// a byte past the new end raises SIGBUS, which by default kills the process. The same happens
-/// when the medium fails. Replacing the file by a rename is harmless: the mapping keeps the old one.
+/// While the buffer or a clone of it exists, no process may write to the file: the bytes would
+/// change behind a shared reference, which is undefined behaviour. No process may shorten it:
+/// touching a byte past the new end raises SIGBUS, which by default kills the process. The same
+/// happens when the medium fails. Replacing the file by a rename is harmless: the mapping keeps the
+/// old one.
 unsafe fn map_file(file: &File) -> Result<Buffer, ErrorKind> {
     let metadata = file.metadata().map_err(|error| ErrorKind::io("look at it", error))?;
     let byte_len = metadata.len();
-    // There is no mapping of no bytes on any system.
+    // No system maps zero bytes.
     if byte_len == 0 {
         return Ok(Buffer::from_vec(Vec::new()));
     }
-    // SAFETY: that the file is neither written to nor shortened is what our caller vouches for.
+    // SAFETY: our caller guarantees that the file is neither written to nor shortened.
     let map = unsafe { Mmap::map(file) };
     let map = map.map_err(|error| ErrorKind::NotMapped { byte_len, source: Arc::new(error) })?;
-    // Advice: the system then reads in larger steps and maps more with each fault.
+    // Advice: the system then reads in larger steps and maps more pages per fault.
     #[cfg(target_os = "linux")]
     map.advise(memmap2::Advice::HugePage).ok();
     Ok(Buffer::from_file_map(map))
 }
 
 impl SourceFile {
-    /// The whole file as a mapping, which lives on when the file is closed.
+    /// The whole file as a mapping, which stays valid when the file is closed.
     ///
-    /// Nothing is read: bytes come when they are first touched. The mapping is as long as the file
-    /// was when it was opened.
+    /// Bytes are read when they are first touched. The mapping has the length of the file at
+    /// opening.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NotMapped`] if the operating system refuses, [`ErrorKind::Changed`] if the file has
-    /// changed since it was opened.
+    /// [`ErrorKind::NotMapped`] if the operating system refuses; [`ErrorKind::Changed`] if the file
+    /// has changed since it was opened.
     ///
     /// # Safety
     ///
-    /// While the buffer or a clone of it lives, no process may write to the file or shorten it.
+    /// While the buffer or a clone of it exists, no process may write to the file or shorten it.
     /// Bytes that change behind a shared reference are undefined behaviour; touching a byte past a
-    /// new end raises SIGBUS, which by default kills the process, and so does a medium that fails.
+    /// new end raises SIGBUS, which by default kills the process, and so does a failing medium.
     pub unsafe fn map(&self) -> Result<Buffer> {
-        // SAFETY: our caller vouches for the same.
+        // SAFETY: our caller guarantees the same.
         let mapped = unsafe { map_file(self.file()) };
         let buffer = mapped.map_err(|kind| kind.at(self.path()))?;
-        // Now the length of the mapping is the one that offsets were checked against.
+        // Now the mapping has the length against which offsets were checked.
         self.check_unchanged()?;
         Ok(buffer)
     }
@@ -111,7 +111,7 @@ mod tests {
     fn map(bytes: &[u8]) -> crate::Buffer {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(bytes).unwrap();
-        // SAFETY: the file is ours alone, and has its last bytes.
+        // SAFETY: no other process has the file, and nothing writes to it again.
         unsafe { map_file(file.as_file()) }.unwrap()
     }
 
@@ -135,7 +135,7 @@ mod tests {
             std::fs::write(&path, b"some bytes").unwrap();
             let source = SourceFile::open(&path).unwrap();
             std::fs::File::options().write(true).open(&path).unwrap().set_len(len).unwrap();
-            // SAFETY: nothing touches the file any more.
+            // SAFETY: nothing writes to the file again.
             let error = unsafe { source.map() }.unwrap_err();
             assert!(matches!(error.kind(), ErrorKind::Changed { before: 10, .. }), "{error}");
         }
@@ -146,7 +146,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut write_only = std::fs::File::create(folder.path().join("x")).unwrap();
         write_only.write_all(b"some bytes").unwrap();
-        // SAFETY: the file is ours alone, and has its last bytes.
+        // SAFETY: no other process has the file, and nothing writes to it again.
         let error = unsafe { map_file(&write_only) }.unwrap_err();
         assert!(matches!(error, ErrorKind::NotMapped { byte_len: 10, .. }), "{error:?}");
         assert_eq!(error.to_string(), "cannot map its 10 bytes into memory");
@@ -158,7 +158,7 @@ mod tests {
         let path = folder.path().join("x.safetensors");
         std::fs::write(&path, b"abcdefgh").unwrap();
         let file = std::fs::File::open(&path).unwrap();
-        // SAFETY: the file is ours alone, and saving replaces it without writing to it.
+        // SAFETY: no other process has the file, and saving replaces it without writing to it.
         let buffer = unsafe { map_file(&file) }.unwrap();
         let tensor = Tensor::new("t", Dtype::U8, [8], buffer, 0..8).unwrap();
         let mut writer = Writer::new();

@@ -1,20 +1,20 @@
-//! How text that came from a file is shown to people.
+//! Text from files, escaped and shortened for messages.
 
 use std::fmt;
 use std::path::Path;
 
-/// Characters of a text that are shown before it is cut.
+/// The number of characters shown of a text.
 const MAX_CHARS: usize = 120;
 
-/// Characters of a text that an error keeps before it is cut; more than are shown, so that the cut
-/// is shown too.
+/// The number of characters that an error keeps of a text: more than are shown, so that the message
+/// shows that it is cut.
 const MAX_KEPT_CHARS: usize = 256;
 
-/// Displays text from a file in quotes: escaped, and cut after 120 characters.
+/// Displays text from a file in quotes, escaped and cut after 120 characters.
 ///
-/// Tensor names, metadata keys and index values are chosen by whoever made the file. Control
-/// characters, terminal escapes and format characters such as direction marks are written as
-/// escapes, so that a name cannot forge a log line.
+/// Whoever made the file chose tensor names, metadata keys and index values. Control characters,
+/// terminal escapes and format characters such as direction marks are written as escapes, so that a
+/// name cannot forge a log line.
 ///
 /// ```
 /// use tensorfile::Quoted;
@@ -34,9 +34,10 @@ impl fmt::Display for Quoted<'_> {
     }
 }
 
-/// The text as an error keeps it: whole up to 256 characters, else their first and an ellipsis.
+/// The text as an error keeps it: all of it up to 256 characters, else the first 256 and an
+/// ellipsis.
 ///
-/// For texts that no limit bounds; those of tensor names are bounded when the header is read.
+/// For texts without a limit; tensor names are limited when the header is read.
 #[must_use]
 pub fn shortened(text: &str) -> Box<str> {
     match text.char_indices().nth(MAX_KEPT_CHARS) {
@@ -45,15 +46,15 @@ pub fn shortened(text: &str) -> Box<str> {
     }
 }
 
-/// Characters of a path that are shown, once escaped, before its middle is left out: the ends tell
-/// most of it.
+/// Characters shown of an escaped path; of a longer one the middle is left out, as the ends say
+/// most.
 const MAX_PATH_CHARS: usize = 1024;
 
-/// Characters of a longer path that are shown of its end; the others are of its beginning.
+/// Characters shown of the end of a longer path; the others are of its beginning.
 const PATH_END_CHARS: usize = 384;
 
-/// Displays a path without quotes: control and format characters are escaped, direction marks too,
-/// bytes that are no text become U+FFFD, and beyond 1,024 characters the middle is left out.
+/// Displays a path without quotes: control and format characters are escaped, including direction
+/// marks; invalid bytes become U+FFFD; of more than 1,024 characters the middle is left out.
 ///
 /// ```
 /// use std::path::Path;
@@ -79,7 +80,7 @@ impl fmt::Display for PathText<'_> {
     }
 }
 
-/// How many of these characters take at most so many once they are escaped.
+/// The number of these characters that fit in so many when escaped.
 fn within(chars: impl Iterator<Item = char>, max: usize) -> usize {
     let mut shown = 0;
     let fits = |c: &char| {
@@ -89,7 +90,7 @@ fn within(chars: impl Iterator<Item = char>, max: usize) -> usize {
     chars.take_while(fits).count()
 }
 
-/// Characters that a character takes once it is escaped, if it has to be.
+/// The number of characters that one takes in the output, escaped if need be.
 fn shown_len(c: char) -> usize {
     if c.is_control() || is_format(c) { c.escape_default().len() } else { 1 }
 }
@@ -101,8 +102,8 @@ fn write_shown(f: &mut fmt::Formatter<'_>, c: char) -> fmt::Result {
     fmt::Write::write_char(f, c)
 }
 
-/// Whether a character changes how its neighbours are shown, or is not shown itself: the format
-/// characters of Unicode 16 (category Cf) and the separators of lines and paragraphs.
+/// Whether a character is invisible or changes how others are displayed: the format characters of
+/// Unicode 16 (category Cf) and the separators of lines and paragraphs.
 const fn is_format(c: char) -> bool {
     matches!(
         c,
@@ -145,7 +146,7 @@ mod tests {
 
     #[test]
     fn format_characters_are_escaped_everywhere() {
-        // One of each range of category Cf, and its ends where they differ.
+        // One of each range of category Cf, or both its ends.
         let format = "\u{ad}\u{600}\u{605}\u{61c}\u{6dd}\u{70f}\u{890}\u{891}\u{8e2}\u{180e}\u{200b}\u{200f}\
             \u{2028}\u{202a}\u{202e}\u{2060}\u{2064}\u{2066}\u{206f}\u{feff}\u{fff9}\u{fffb}\u{110bd}\u{110cd}\
             \u{13430}\u{1343f}\u{1bca0}\u{1bca3}\u{1d173}\u{1d17a}\u{e0001}\u{e0020}\u{e007f}";
@@ -186,7 +187,7 @@ mod tests {
     #[test]
     fn bytes_that_are_no_text_are_replaced() {
         use std::os::unix::ffi::OsStrExt;
-        // A surrogate as UTF-8 would have it, and a byte that starts nothing.
+        // A surrogate encoded as in UTF-8, and a byte that starts no character.
         let name = std::ffi::OsStr::from_bytes(b"a\xed\xa0\x80\xff");
         let shown = PathText(Path::new(name)).to_string();
         assert!(shown.starts_with('a') && shown[1..].chars().all(|c| c == '\u{fffd}'), "{shown}");

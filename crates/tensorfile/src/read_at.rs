@@ -1,4 +1,4 @@
-//! Reading at a position, from whatever holds the bytes of a file.
+//! `ReadAt`: reading at a position, from any source of bytes.
 
 use std::fs::File;
 use std::io;
@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use crate::{Buffer, Result};
 
-/// Something that holds the bytes of a file and reads them at any position, without a cursor.
+/// A source of a file's bytes, read at any position, without a cursor.
 ///
-/// Reads of several threads do not disturb each other.
+/// Several threads can read at once.
 ///
 /// ```
 /// use tensorfile::ReadAt;
@@ -19,29 +19,29 @@ use crate::{Buffer, Result};
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub trait ReadAt {
-    /// The number of bytes there are now.
+    /// The current number of bytes.
     ///
     /// # Errors
     ///
-    /// Fails where the operating system cannot say.
+    /// Fails if the operating system does.
     fn byte_len(&self) -> io::Result<u64>;
 
-    /// Fills `buf` with the bytes from `offset` on, over interruptions and short reads.
+    /// Fills `buf` with the bytes from `offset` on; retries interrupted and short reads.
     ///
     /// # Errors
     ///
-    /// Fails with [`io::ErrorKind::UnexpectedEof`] where the bytes end before; `buf` may then hold
-    /// anything.
+    /// Fails with [`io::ErrorKind::UnexpectedEof`] if the bytes end too early; the content of `buf`
+    /// is then unspecified.
     fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()>;
 
-    /// Succeeds unless the bytes are known to have changed since the source was opened.
+    /// Checks that the bytes are not known to have changed since the source was opened.
     ///
-    /// It is asked after bytes have been read and before they are handed out. A source that cannot
-    /// know need not implement it.
+    /// Called after bytes are read and before they are returned. The default always succeeds, for
+    /// sources that cannot know.
     ///
     /// # Errors
     ///
-    /// Says what has changed.
+    /// Fails with what has changed.
     fn check_unchanged(&self) -> Result<()> {
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The reads that bring a selection: ranges of bytes, and evenly spaced rows. Pure.
+//! The reads of a selection: ranges of bytes, and evenly spaced rows. Pure.
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 use std::iter;
@@ -9,42 +9,42 @@ use serde::Serialize;
 
 use crate::byte_runs::ByteRuns;
 
-/// Bytes between two runs that are read along. A read of its own costs about as much as copying
-/// this many bytes, and a page of the cache or the disk is 4 KiB in any case.
+/// The longest gap between two runs of one read. A separate read costs about as much as copying
+/// this many bytes, and pages of cache and disk are 4 KiB anyway.
 const MAX_GAP: u64 = 16 << 10;
 
-/// Bytes that are read, and which of them are wanted.
+/// One or more reads, and the runs taken of their bytes.
 ///
 /// Positions are those of a file, or relative to the start of a tensor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Read {
-    /// One read of a range, all of which is wanted.
+    /// One read of a range, all of which is taken.
     Whole(Range<u64>),
-    /// One read of rows and what lies between their runs, of which the runs are wanted.
+    /// One read of rows with the gaps between their runs; the runs are taken.
     Block(Rows),
-    /// A read for each run of the rows.
+    /// A read for each run of the rows, without the gaps.
     Runs(Rows),
 }
 
-/// Rows at even distances, each with the same runs of bytes taken from it.
+/// Evenly spaced rows, with the same runs of bytes taken from each.
 ///
-/// Cutting the columns of a matrix gives one of these however many rows it has.
+/// A cut of the columns of a matrix is one of these, however many rows there are.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Rows {
-    /// The position of the first byte that is wanted of the first row.
+    /// The position of the first byte taken of the first row.
     pub start: u64,
     /// Bytes from one row to the next.
     pub stride: u64,
     /// Number of rows.
     pub count: u64,
-    /// What is taken of each row, counted from its first byte that is wanted, in the order of the
-    /// result; none empty. The rows of one selection share it.
+    /// The runs taken of each row, relative to its first taken byte, in the order of the result;
+    /// none empty. Shared by the rows of one selection.
     pub runs: Arc<[Range<u64>]>,
 }
 
 impl Read {
-    /// Bytes that are read.
+    /// The number of bytes read.
     #[must_use]
     pub fn byte_len(&self) -> u64 {
         match self {
@@ -54,7 +54,7 @@ impl Read {
         }
     }
 
-    /// Bytes that are wanted of those read.
+    /// The number of bytes taken of those read.
     #[must_use]
     pub fn wanted_len(&self) -> u64 {
         match self {
@@ -63,7 +63,7 @@ impl Read {
         }
     }
 
-    /// The bytes from the first that is wanted to the last.
+    /// The range from the first byte taken to the last.
     #[must_use]
     pub fn span(&self) -> Range<u64> {
         match self {
@@ -72,7 +72,7 @@ impl Read {
         }
     }
 
-    /// The same further on by this many bytes: in the file in which the tensor starts there.
+    /// The same reads, moved by this many bytes: in the file in which the tensor starts there.
     #[must_use]
     pub fn shifted(self, by: u64) -> Self {
         let shifted = |rows: Rows| Rows { start: rows.start.saturating_add(by), ..rows };
@@ -87,19 +87,19 @@ impl Read {
 }
 
 impl Rows {
-    /// Bytes taken of each row.
+    /// The number of bytes taken of each row.
     #[must_use]
     pub fn row_len(&self) -> u64 {
         self.runs.iter().map(len).fold(0, u64::saturating_add)
     }
 
-    /// Bytes taken of all rows.
+    /// The number of bytes taken of all rows.
     #[must_use]
     pub fn byte_len(&self) -> u64 {
         self.row_len().saturating_mul(self.count)
     }
 
-    /// The bytes from the first that is taken to the last.
+    /// The range from the first byte taken to the last.
     #[must_use]
     pub fn span(&self) -> Range<u64> {
         let row_end = self.runs.iter().map(|run| run.end).max().unwrap_or(0);
@@ -107,7 +107,7 @@ impl Rows {
         self.start..self.start.saturating_add(last_row).saturating_add(row_end)
     }
 
-    /// The rows in pieces of at most so many, and of one in any case.
+    /// The rows in pieces of at most this many, and at least one.
     pub fn pieces(&self, rows: u64) -> impl Iterator<Item = Self> + use<> {
         let mut rest = self.clone();
         iter::from_fn(move || {
@@ -133,7 +133,7 @@ impl Rows {
     ///
     /// # Panics
     ///
-    /// If `block` is shorter than the [`span`](Self::span) of the rows, whose bytes it is to hold.
+    /// If `block`, the bytes of the [`span`](Self::span) of the rows, is shorter than that.
     pub fn take_from(&self, block: &[u8], mut take: impl FnMut(&[u8])) {
         let mut row_start = 0_u64;
         for _ in 0..self.count {
@@ -146,13 +146,13 @@ impl Rows {
         }
     }
 
-    /// Bytes between two runs, on average.
+    /// The mean gap between two runs, in bytes.
     fn gap(&self) -> u64 {
         let gaps = self.stride.saturating_sub(self.row_len());
         gaps.checked_div(self.runs.len() as u64).unwrap_or(0)
     }
 
-    /// The reads of these rows, as [`ByteRuns::reads`] has them.
+    /// The reads of these rows, as in [`ByteRuns::reads`].
     fn reads(&self, longest: u64) -> impl Iterator<Item = Read> + use<> {
         let is_block = self.gap() <= MAX_GAP;
         let bytes_per_row = if is_block { self.stride } else { self.row_len() };
@@ -165,7 +165,7 @@ impl Rows {
         })
     }
 
-    /// The reads of a single row: one for each run, or for short runs that are near each other.
+    /// The reads of a single row: one for each run, or for several short ones near each other.
     fn reads_of_one(&self, longest: u64) -> impl Iterator<Item = Read> + use<> {
         let Self { start, ref runs, .. } = *self;
         let (runs, mut next) = (Arc::clone(runs), 0_usize);
@@ -195,12 +195,11 @@ impl Rows {
 }
 
 impl ByteRuns {
-    /// The reads that bring the runs, in the order of the result, relative to the start of the
-    /// tensor.
+    /// The reads of the runs, in the order of the result, relative to the start of the tensor.
     ///
-    /// Bytes between runs are read along where they are few: up to 16 KiB a run. No block is longer
-    /// than `longest` bytes, and no more are wanted of the rows of [`Read::Runs`]; a
-    /// [whole](Read::Whole) run is as long as it is.
+    /// Small gaps between runs are read too, up to 16 KiB per run. A block has at most `longest`
+    /// bytes, and of the rows of a [`Read::Runs`] at most that many are taken; a
+    /// [whole](Read::Whole) run has no limit.
     pub fn reads(&self, longest: u64) -> impl Iterator<Item = Read> {
         let Range { start, end } = self.span();
         let only = (self.num_runs() == 1).then_some(Read::Whole(start as u64..end as u64));
@@ -210,7 +209,7 @@ impl ByteRuns {
     }
 }
 
-/// Whether two runs are short, and what lies between them as well, so that one read is better.
+/// Whether two runs and the gap between them are so short that one read is better.
 fn are_near(run: &Range<u64>, next: &Range<u64>) -> bool {
     let from_end = next.end.checked_sub(run.end).filter(|_| next.start >= run.end);
     len(run) <= MAX_GAP && from_end.is_some_and(|bytes| bytes <= MAX_GAP)
@@ -220,7 +219,7 @@ fn len(range: &Range<u64>) -> u64 {
     range.end.saturating_sub(range.start)
 }
 
-/// A position in memory; where it is beyond any that memory can have, the last, which nobody has.
+/// A position in memory; the largest `usize` if it does not fit.
 pub(crate) fn in_memory(position: u64) -> usize {
     usize::try_from(position).unwrap_or(usize::MAX)
 }
@@ -249,7 +248,7 @@ mod tests {
     fn what_lies_between_decides_how_rows_are_read() {
         let gap = in_memory(MAX_GAP);
         let column = |end| Selection::all().with_range(1, 5..end);
-        // Few bytes between, then too many of them, then one more than too many in a row of one.
+        // Small gaps, then too large ones, then one byte too many in a single row.
         let block = Read::Block(rows(5, MAX_GAP + 1, 3, &[0..1]));
         assert_eq!(reads(&[3, gap + 1], &column(6), 1 << 20), [block]);
         let runs = Read::Runs(rows(5, MAX_GAP + 2, 3, &[0..1]));
@@ -264,10 +263,10 @@ mod tests {
         let column = Selection::all().with_range(1, 2..4);
         let block = |start, count| Read::Block(rows(start, 10, count, &[0..2]));
         assert_eq!(reads(&[5, 10], &column, 20), [block(2, 2), block(22, 2), Read::Whole(42..44)]);
-        // Not even two rows fit.
+        // Two rows do not fit.
         let single = [2..4, 12..14, 22..24].map(Read::Whole);
         assert_eq!(reads(&[3, 10], &column, 19), single);
-        // Of runs that are read one by one only what is wanted counts.
+        // Of runs read one by one, only the bytes taken count.
         let far = Selection::all().with_range(1, 0..3);
         let runs = |start, count| Read::Runs(rows(start, 20_000, count, &[0..3]));
         assert_eq!(reads(&[4, 20_000], &far, 7), [runs(0, 2), runs(40_000, 2)]);

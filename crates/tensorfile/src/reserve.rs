@@ -1,15 +1,15 @@
-//! Memory for what is read: asked for, so that a lack of it is an error, and little more than needed.
+//! Fallible allocation, so that too little memory is an error, with little spare capacity.
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
-/// Length from which on room is made for an eighth more at a time rather than for as many again,
-/// for a hostile file can hold millions of short things.
+/// From this length on, lists grow by an eighth instead of doubling, because a hostile file can
+/// hold millions of short items.
 const MANY: usize = 1 << 10;
 
-/// The bytes that could not be had.
+/// The error for memory that could not be allocated.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoMemory(
-    /// How many they were.
+    /// The length of the allocation in bytes.
     pub usize,
 );
 
@@ -17,7 +17,7 @@ pub struct NoMemory(
 ///
 /// # Errors
 ///
-/// If there is no memory for more.
+/// Fails if there is not enough memory.
 #[inline]
 pub fn push<T>(list: &mut Vec<T>, item: T) -> Result<(), NoMemory> {
     if list.len() == list.capacity() {
@@ -27,7 +27,7 @@ pub fn push<T>(list: &mut Vec<T>, item: T) -> Result<(), NoMemory> {
     Ok(())
 }
 
-/// Makes room in a list that is full.
+/// Makes room in a full list.
 #[cold]
 fn grow<T>(list: &mut Vec<T>) -> Result<(), NoMemory> {
     let len = list.len();
@@ -36,11 +36,11 @@ fn grow<T>(list: &mut Vec<T>) -> Result<(), NoMemory> {
         .map_err(|_| NoMemory(len.saturating_add(more).saturating_mul(size_of::<T>())))
 }
 
-/// Adds to a text.
+/// Appends to a string.
 ///
 /// # Errors
 ///
-/// If there is no memory for more.
+/// Fails if there is not enough memory.
 pub fn push_str(text: &mut String, more: &str) -> Result<(), NoMemory> {
     let (len, free) = (text.len(), text.capacity().saturating_sub(text.len()));
     if free < more.len() {
@@ -51,11 +51,11 @@ pub fn push_str(text: &mut String, more: &str) -> Result<(), NoMemory> {
     Ok(())
 }
 
-/// A text of its own.
+/// An owned copy of a string.
 ///
 /// # Errors
 ///
-/// If there is no memory for it.
+/// Fails if there is not enough memory.
 #[inline]
 pub fn boxed(text: &str) -> Result<Box<str>, NoMemory> {
     let mut copy = String::new();
@@ -64,11 +64,11 @@ pub fn boxed(text: &str) -> Result<Box<str>, NoMemory> {
     Ok(copy.into_boxed_str())
 }
 
-/// A list with room for this many items, and nothing in it.
+/// An empty list with room for this many items.
 ///
 /// # Errors
 ///
-/// If there is no memory for them.
+/// Fails if there is not enough memory.
 pub fn list<T>(len: usize) -> Result<Vec<T>, NoMemory> {
     let mut list = Vec::new();
     let asked = list.try_reserve_exact(len);
@@ -80,22 +80,22 @@ pub fn list<T>(len: usize) -> Result<Vec<T>, NoMemory> {
 ///
 /// # Errors
 ///
-/// If there is no memory for them.
+/// Fails if there is not enough memory.
 pub fn collect<T>(items: impl ExactSizeIterator<Item = T>) -> Result<Vec<T>, NoMemory> {
     let mut list = list(items.len())?;
     list.extend(items);
     Ok(list)
 }
 
-/// Fails if this many items, which something is about to ask for, cannot be had now.
+/// Allocates and frees memory for this many items, just before other code allocates it infallibly.
 ///
-/// For what is allocated without asking, as the scratch of a stable sort is, which is as long as the
-/// list that it sorts; and for many small pieces, which would leave no memory for an error. Another
-/// thread may take the memory in between.
+/// For infallible allocations, such as the scratch of a stable sort, which is as long as the sorted
+/// list; and for many small ones, which would leave no memory for an error. Another thread may take
+/// the memory in between.
 ///
 /// # Errors
 ///
-/// If they cannot be had.
+/// Fails if there is not enough memory.
 pub fn check<T>(len: usize) -> Result<(), NoMemory> {
     list::<T>(len).map(drop)
 }

@@ -1,6 +1,6 @@
-//! The runs of a selection as evenly spaced rows: a plan of reads without a list of every run.
+//! Groups the runs of a selection into evenly spaced rows, without a list of every run.
 //!
-//! Arithmetic is plain here, as in `byte_runs` and for the same reason.
+//! Arithmetic is unchecked here, for the reason given in `byte_runs`.
 #![deny(clippy::indexing_slicing)]
 
 use std::ops::Range;
@@ -10,10 +10,10 @@ use crate::byte_runs::{ByteRuns, Dimension};
 use crate::reads::Rows;
 
 impl ByteRuns {
-    /// The runs grouped to evenly spaced rows, in the order of the result.
+    /// The runs grouped into evenly spaced rows, in the order of the result.
     ///
-    /// There is one group for each range of the innermost dimension outside of the runs, and for
-    /// each index of those further out.
+    /// There is one group for each range of the innermost dimension outside the runs, for each
+    /// index of those further out.
     pub(crate) fn rows(&self) -> impl Iterator<Item = Rows> {
         let (outer, inner, bits) = self.parts();
         let mut outer = folded(outer);
@@ -21,7 +21,7 @@ impl ByteRuns {
         let groups: usize =
             if inner.ranges.is_empty() { 0 } else { outer.iter().map(Dimension::len).product() };
         let in_group = rows.ranges.len();
-        // What is taken begins and ends on a byte, also of a packed dtype: `lower` has checked it.
+        // Runs begin and end on a byte, for packed dtypes too: `lower` has checked it.
         let bytes = move |elements: usize| (elements * bits / 8) as u64;
         let first = inner.ranges.iter().map(|run| run.start).min().unwrap_or(0);
         let from_first = |index: usize| bytes((index - first) * inner.stride);
@@ -40,7 +40,7 @@ impl ByteRuns {
     }
 }
 
-/// The outer dimensions, with each that is taken whole folded into the one around it.
+/// The outer dimensions, with each complete one folded into the one around it.
 fn folded(outer: &[Dimension]) -> Vec<Dimension> {
     let mut folded: Vec<Dimension> = Vec::new();
     for dim in outer {
@@ -61,7 +61,7 @@ fn folded(outer: &[Dimension]) -> Vec<Dimension> {
     folded
 }
 
-/// The first element of the group with this number, counted as an odometer does.
+/// The first element of the group with this number, with the last dimension counted fastest.
 fn nth_start(outer: &[Dimension], mut group: usize) -> usize {
     let mut start = 0;
     for dim in outer.iter().rev() {
@@ -91,7 +91,7 @@ mod tests {
         Rows { start, stride, count, runs: runs.into() }
     }
 
-    /// Every run of the rows, with neighbours that touch merged, as `ByteRuns::iter` does.
+    /// Every run of the rows, with adjacent ones merged, as `ByteRuns::iter` does.
     fn merged(rows: impl Iterator<Item = Rows>) -> Vec<Range<usize>> {
         let mut all: Vec<Range<usize>> = Vec::new();
         for run in rows.flat_map(|rows| rows.iter().collect::<Vec<_>>()) {

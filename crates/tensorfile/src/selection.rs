@@ -1,4 +1,4 @@
-//! Which part of a tensor is wanted: ranges of each dimension, lowered to runs of bytes. Pure.
+//! `Selection`: ranges of each dimension of a tensor, lowered to runs of bytes. Pure.
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 use std::ops::Range;
@@ -8,12 +8,12 @@ use crate::byte_runs::{ByteRuns, Dimension};
 use crate::selection_fault::SelectionFault;
 use crate::{Dtype, ErrorKind, Result, TensorInfo, shape};
 
-/// A part of a tensor: of each dimension everything, or an ordered list of ranges.
+/// A part of a tensor: each dimension whole, or an ordered list of its ranges.
 ///
 /// Ranges may repeat and come in any order; along their dimension the result is the concatenation
 /// of the parts, as in NumPy `np.concatenate([x[a:b], x[c:d]], axis=dim)`. Empty ranges and empty
-/// lists are legal and select nothing. A selection does not know its tensor: one that does not
-/// fit is refused when it meets the tensor.
+/// lists are legal and select nothing. A selection is independent of a tensor; it is checked when
+/// it is applied to one.
 ///
 /// ```
 /// use tensorfile::{Dtype, Header, HeaderOptions, Selection, Writer};
@@ -30,21 +30,21 @@ use crate::{Dtype, ErrorKind, Result, TensorInfo, shape};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Selection {
-    /// The rank that the tensor must have, if the selection was made for one.
+    /// The rank that the tensor must have, if the selection fixes it.
     rank: Option<usize>,
-    /// In order of dimension; those that are not here are taken whole. A model has a selection for
-    /// each of its tensors, and most of them name one dimension.
+    /// Sorted by dimension; others are taken whole. A model has one selection per tensor, most of
+    /// which cut one dimension.
     ranges: Vec<(usize, Vec<Range<usize>>)>,
 }
 
 impl Selection {
-    /// Everything, of a tensor of any rank.
+    /// All of a tensor of any rank.
     #[must_use]
     pub fn all() -> Self {
         Self::default()
     }
 
-    /// One range for every dimension, `None` being the whole, of a tensor of just this rank.
+    /// One range for every dimension, or `None` for all of it; the tensor must have this rank.
     #[must_use]
     pub fn from_ranges(ranges: &[Option<Range<usize>>]) -> Self {
         let given = ranges.iter().enumerate();
@@ -54,7 +54,7 @@ impl Selection {
 
     /// The same selection with one range of this dimension, counted from 0 for the outermost.
     ///
-    /// It takes the place of what was given for the dimension before.
+    /// It replaces earlier ranges of the dimension.
     #[must_use]
     pub fn with_range(self, dim: usize, range: Range<usize>) -> Self {
         self.with_ranges(dim, vec![range])
@@ -62,7 +62,7 @@ impl Selection {
 
     /// The same selection with a list of ranges of this dimension, in the order of the result.
     ///
-    /// It takes the place of what was given for the dimension before.
+    /// It replaces earlier ranges of the dimension.
     #[must_use]
     pub fn with_ranges(mut self, dim: usize, ranges: Vec<Range<usize>>) -> Self {
         match self.position(dim) {
@@ -79,33 +79,34 @@ impl Selection {
         self
     }
 
-    /// Whether nothing is left out, whatever the tensor.
+    /// Whether the selection takes all of any tensor.
     ///
-    /// A range that happens to span its dimension does not count: the extent is not known here.
+    /// False if there is any range, even one that spans its dimension, whose extent is not known
+    /// here.
     #[must_use]
     pub fn is_all(&self) -> bool {
         self.ranges.is_empty()
     }
 
-    /// The selected bytes of the tensor, relative to its start.
+    /// The runs of selected bytes, relative to the start of the tensor.
     ///
-    /// Costs time and memory in proportion to the rank and the ranges, not to the runs.
+    /// Time and memory grow with the rank and the ranges, not with the runs.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Selection`]:
     ///
-    /// - [`SelectionFault::Rank`] if the tensor has another rank, or not the dimension; a scalar
+    /// - [`SelectionFault::Rank`] if the tensor has another rank, or lacks the dimension; a scalar
     ///   has none.
     /// - [`SelectionFault::Range`] if a range is reversed or ends past its dimension.
     /// - [`SelectionFault::PartialByte`] if a run of a packed dtype begins or ends within a byte.
-    /// - [`SelectionFault::Overflow`] if repeats make more than memory can hold.
+    /// - [`SelectionFault::Overflow`] if repeated ranges exceed the address space.
     pub fn lower(&self, info: &TensorInfo) -> Result<ByteRuns> {
         self.lower_shape(info.dtype(), info.shape())
             .map_err(|fault| ErrorKind::from(fault).in_tensor(info.name()))
     }
 
-    /// The selected bytes of a tensor of this dtype and shape.
+    /// The runs of selected bytes of a tensor of this dtype and shape.
     pub(crate) fn lower_shape(
         &self,
         dtype: Dtype,
@@ -130,8 +131,8 @@ impl Selection {
         if target.num_bits(&selected)? == 0 {
             return Ok(ByteRuns::empty(selected.into()));
         }
-        // Something of every dimension is taken, so no extent is zero, and strides are factors of
-        // this number, which does not overflow, nor does its number of bits.
+        // No dimension is empty, so strides are factors of this number, which fits, as does its
+        // number of bits.
         target.num_bits(shape)?;
         let num_elements = shape::num_elements(shape).ok_or(SelectionFault::Overflow)?;
         let (outer, inner) = strided(lists, shape, num_elements);
@@ -143,7 +144,7 @@ impl Selection {
         }
     }
 
-    /// Where the ranges of a dimension are, or would be.
+    /// The position of a dimension's ranges in the list, or where to insert them.
     fn position(&self, dim: usize) -> Result<usize, usize> {
         self.ranges.binary_search_by_key(&dim, |(dim, _)| *dim)
     }
@@ -155,7 +156,7 @@ impl Selection {
     }
 }
 
-/// The ranges without the empty ones, those that touch joined.
+/// The ranges without empty ones, with adjacent ones merged.
 fn join_touching(ranges: &[Range<usize>]) -> Vec<Range<usize>> {
     let mut joined: Vec<Range<usize>> = Vec::with_capacity(ranges.len());
     for range in ranges.iter().filter(|range| !range.is_empty()) {
@@ -167,10 +168,10 @@ fn join_touching(ranges: &[Range<usize>]) -> Vec<Range<usize>> {
     joined
 }
 
-/// The dimensions that are walked, and the one that runs are ranges of.
+/// The outer dimensions, and the one of which runs are ranges.
 ///
-/// That is the last one of which not everything is taken; the whole ones after it are part of its
-/// stride. All extents must be positive, and their product is the number of elements.
+/// The latter is the last dimension that is not whole; whole ones after it are part of its stride.
+/// All extents must be positive, and their product is the number of elements.
 fn strided(
     lists: Vec<Vec<Range<usize>>>,
     shape: &[usize],
@@ -192,7 +193,7 @@ fn strided(
     (dims, inner)
 }
 
-/// What is selected from.
+/// The tensor to select from.
 struct Target<'a> {
     dtype: Dtype,
     shape: &'a [usize],
@@ -203,7 +204,7 @@ impl Target<'_> {
         self.dtype.bits() as usize
     }
 
-    /// The bits of as many elements as this shape has.
+    /// The bits of a part of this shape.
     fn num_bits(&self, shape: &[usize]) -> Result<usize, SelectionFault> {
         shape::num_bits(self.dtype, shape).ok_or(SelectionFault::Overflow)
     }

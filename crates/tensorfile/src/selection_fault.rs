@@ -8,12 +8,12 @@ use crate::dtype::Dtype;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SelectionFault {
-    /// It has more or fewer dimensions than the tensor, or names one that the tensor does not have.
+    /// Its number of dimensions differs from the tensor's, or it names one that the tensor lacks.
     #[error("selection of {found} dimensions, the tensor has {expected}")]
     Rank {
-        /// The dimensions of the tensor.
+        /// The number of dimensions of the tensor.
         expected: usize,
-        /// The dimensions of the selection.
+        /// The number of dimensions of the selection, or the least that it needs.
         found: usize,
     },
     /// A range is reversed or ends past its dimension.
@@ -21,7 +21,7 @@ pub enum SelectionFault {
     Range {
         /// The dimension, counted from 0 for the outermost.
         dim: usize,
-        /// The range that was asked for.
+        /// The requested range.
         range: Range<usize>,
         /// The extent of the dimension.
         len: usize,
@@ -33,10 +33,10 @@ pub enum SelectionFault {
         dtype: Dtype,
         /// The dimension, counted from 0 for the outermost.
         dim: usize,
-        /// The range that was asked for.
+        /// The requested range.
         range: Range<usize>,
     },
-    /// Repeats make it larger than memory can be.
+    /// Repeated ranges make it larger than the address space.
     #[error("the selection overflows the address range")]
     Overflow,
 }

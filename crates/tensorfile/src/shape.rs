@@ -1,11 +1,11 @@
-//! How many elements, bits and bytes a shape has, where there is such a number.
+//! Elements, bits and bytes of a shape, checked for overflow.
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 use crate::{Dtype, ErrorKind};
 
 /// The number of elements of this shape; 1 for a scalar.
 ///
-/// As in the reference, no product may overflow on the way, not even one that a later 0 would undo.
+/// As in the reference, a partial product that overflows is refused, even if a later extent is 0.
 pub(crate) fn num_elements(shape: &[usize]) -> Option<usize> {
     shape.iter().try_fold(1, |product: usize, len| product.checked_mul(*len))
 }
@@ -15,7 +15,7 @@ pub(crate) fn num_bits(dtype: Dtype, shape: &[usize]) -> Option<usize> {
     num_elements(shape)?.checked_mul(dtype.bits() as usize)
 }
 
-/// Fails unless a tensor of this dtype and shape has so many bytes.
+/// Fails unless a tensor of this dtype and shape has this many bytes.
 pub(crate) fn check(dtype: Dtype, shape: &[usize], found: u64) -> Result<(), ErrorKind> {
     let Some(bits) = num_bits(dtype, shape) else {
         return Err(ErrorKind::ShapeOverflow { dtype, shape: shape.into() });

@@ -1,15 +1,15 @@
-//! Names near one that was not found.
+//! Names similar to one that was not found.
 
-/// Names that are shown at most.
+/// Most names returned.
 const MAX_SIMILAR: usize = 3;
 
-/// Characters of a name that may differ, in one place.
+/// Most bytes of a name that may differ, in one place.
 const MAX_EDIT: usize = 2;
 
-/// At most three of these names that may have been meant by `asked`; costs one look at each.
+/// At most three of these names that are similar to `asked`; looks at each name once.
 ///
-/// First come names that are the same but for a prefix such as `model.`, then names that differ in
-/// one place by at most two bytes; within each kind they keep their order.
+/// Names that differ only by a prefix such as `model.` come first, then names that differ in one
+/// place by at most two bytes; each kind keeps its order.
 ///
 /// ```
 /// let names = ["lm_head.weight", "model.norm.bias", "model.norm.weight"];
@@ -34,12 +34,12 @@ pub fn similar_names<'a>(asked: &str, names: impl IntoIterator<Item = &'a str>) 
     same_end.into_iter().chain(one_edit).take(MAX_SIMILAR).map(Box::from).collect()
 }
 
-/// Whether a name is a prefix that ends in a dot, and then this end.
+/// Whether a name is this end after a prefix that ends in a dot.
 fn ends_with_part(name: &str, end: &str) -> bool {
     !end.is_empty() && name.strip_suffix(end).is_some_and(|prefix| prefix.ends_with('.'))
 }
 
-/// Whether two names are the same but for a few bytes in one place.
+/// Whether two names differ only by a few bytes in one place.
 fn differ_in_one_place(a: &str, b: &str) -> bool {
     if a.len().abs_diff(b.len()) > MAX_EDIT {
         return false;

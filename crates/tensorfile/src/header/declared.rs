@@ -9,21 +9,21 @@ use crate::reserve::{self, NoMemory};
 /// Bytes that a tensor's entry usually takes, or fewer.
 const USUAL_ENTRY_LEN: usize = 96;
 
-/// What a header declares, in the order of the text.
+/// The declared tensors and metadata, in the order of the text.
 pub(super) struct Declared {
     pub(super) tensors: Vec<DeclaredTensor>,
     pub(super) metadata: Option<Metadata>,
 }
 
 impl Declared {
-    /// Nothing yet, with room for as many tensors as a text of this length usually declares.
+    /// An empty list, with room for as many tensors as a text of this length usually declares.
     pub(super) fn for_text(text: &str) -> Result<Self, NoMemory> {
-        // The text is in memory, so this is bounded by what the file really holds.
+        // The text is in memory, so its real length bounds this.
         Ok(Self { tensors: reserve::list(text.len() / USUAL_ENTRY_LEN)?, metadata: None })
     }
 }
 
-/// One tensor as the text has it.
+/// One tensor as declared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct DeclaredTensor {
     pub(super) name: Box<str>,
@@ -34,7 +34,7 @@ pub(super) struct DeclaredTensor {
 }
 
 impl DeclaredTensor {
-    /// The tensor, in a file whose data start here; the file's length bounds the sums.
+    /// The tensor, in a file whose data starts here; the sums are bounded by the file's length.
     pub(super) fn in_file(self, data_start: u64) -> TensorInfo {
         let Self { name, offsets: (begin, end), shape, dtype } = self;
         let range = (data_start.saturating_add(begin), data_start.saturating_add(end));

@@ -1,13 +1,14 @@
-//! The dimensions of a tensor, in memory of their own only if there are many.
+//! The dimensions of a tensor, allocated only if there are many.
 
 use std::fmt;
 
 use crate::reserve::{self, NoMemory};
 
-/// Dimensions that need no allocation of their own.
+/// Dimensions stored without an allocation.
 const INLINE: usize = 4;
 
-/// A shape, which allocates only beyond four dimensions: a model has some hundred thousand of them.
+/// A shape, which allocates only beyond four dimensions: a model can have a hundred thousand
+/// shapes.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) enum Dims {
     Inline { rank: u8, dims: [usize; INLINE] },
@@ -38,7 +39,7 @@ pub(super) struct DimsBuilder {
 }
 
 impl DimsBuilder {
-    /// Dimensions so far.
+    /// The number of dimensions so far.
     pub(super) fn len(&self) -> usize {
         self.spilled.len().max(usize::from(self.rank))
     }

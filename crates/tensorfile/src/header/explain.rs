@@ -1,12 +1,12 @@
-//! A closer look at a file whose header is refused: it may be of another kind.
+//! Explains a refused header by the kind of the file.
 
 use crate::limit::LimitOn;
 use crate::lookalike::{LfsPointer, Lookalike};
 use crate::{Error, ErrorKind};
 
-/// The same error, or one that says more because the file is of another kind.
+/// The same error, or that of a file of another kind.
 ///
-/// Only errors by which a file can turn out to be of another kind are looked at.
+/// Only errors that a file of another kind can cause are replaced.
 pub(crate) fn explain(error: Error, first: &[u8]) -> Error {
     let is_of_text = match error.kind() {
         ErrorKind::TooShort { .. }

@@ -1,8 +1,8 @@
-//! The text of a header: one pass over its JSON, to tensors not yet checked against each other.
+//! Parses the JSON of a header, in one pass, to tensors not yet checked against each other.
 //!
-//! The visitors borrow from the text and keep nothing but names and shapes. Every value is visited
-//! as whatever it is, unknown fields too, so that the parser's limit of 128 nested values and its
-//! rules for numbers and strings hold everywhere, as they do in the reference.
+//! The visitors borrow from the text and allocate only names and shapes. Every value is parsed,
+//! those of unknown fields too, so that the parser's limit of 128 nested values and its rules for
+//! numbers and strings apply everywhere, as in the reference.
 
 mod entry;
 mod metadata;
@@ -87,7 +87,7 @@ impl<'de> Visitor<'de> for HeaderVisitor<'_> {
     }
 }
 
-/// Counts the tensors that follow.
+/// The number of tensors in the rest of the header.
 fn rest<'de, A: MapAccess<'de>>(
     map: &mut A,
     fault: &mut Fault,

@@ -1,17 +1,17 @@
-//! Whether the tensors of a header fit together: names once, sizes right, data covered once.
+//! Checks that the tensors of a header fit together: unique names, right sizes, data covered once.
 
 use super::declared::DeclaredTensor;
 use crate::{Error, ErrorKind, Result, reserve, shape};
 
-/// Sorts tensors by name and returns where the last of them ends, as a data offset.
+/// Sorts tensors by name and returns the data offset at which the last one ends.
 ///
 /// The rules are the reference's: in order of offsets, each tensor begins where the one before it
 /// ends, the first at 0, and each has exactly the bytes that its dtype and shape need.
 pub(super) fn check(tensors: &mut [DeclaredTensor]) -> Result<u64> {
-    // Writers list tensors in order of offsets, and then nothing has to be sorted for the cover.
-    // What else is wrong is not kept: an error may hold a shape as long as the header.
+    // Writers list tensors in order of offsets, and then the cover needs no sort. A fault found
+    // here is dropped and found again below: an error may hold a shape as long as the header.
     let as_listed = check_cover(tensors.iter()).ok();
-    // Stable, as it is fast on the runs that headers are.
+    // A stable sort, because it is fast on presorted runs, which headers are.
     reserve::check::<DeclaredTensor>(tensors.len())?;
     tensors.sort_by(|a, b| a.name.cmp(&b.name));
     check_names(tensors)?;
@@ -24,8 +24,7 @@ pub(super) fn check(tensors: &mut [DeclaredTensor]) -> Result<u64> {
     check_cover(order.into_iter())
 }
 
-/// The first tensor, by begin and end as `range` says them, that has bytes beyond those that are
-/// there.
+/// The first tensor, by begin and end from `range`, that ends after the available bytes.
 pub(super) fn first_beyond<T>(
     tensors: &[T],
     available: u64,
@@ -69,7 +68,7 @@ fn check_cover<'a>(tensors: impl Iterator<Item = &'a DeclaredTensor>) -> Result<
     Ok(covered)
 }
 
-/// The error for a tensor that does not begin where the bytes before it end.
+/// The error for a tensor that does not begin where the one before it ends.
 fn misplaced(tensor: &DeclaredTensor, covered: u64, previous: Option<&DeclaredTensor>) -> Error {
     let begin = tensor.offsets.0;
     let kind = match previous {

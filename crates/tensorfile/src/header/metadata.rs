@@ -1,4 +1,4 @@
-//! The metadata of a header: texts by key, kept in one piece.
+//! `Metadata`: the strings of a header's `__metadata__`, in one allocation.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use crate::reserve::{self, NoMemory};
 
-/// What a writer wrote under `__metadata__`: texts by key.
+/// The entries of `__metadata__`: strings by key.
 ///
 /// ```
 /// # let json = br#"{"__metadata__":{"format":"pt","a":"b"}}"#;
@@ -21,11 +21,11 @@ use crate::reserve::{self, NoMemory};
 pub struct Metadata {
     /// Keys and values, each value after its key.
     text: String,
-    /// By key; each key once.
+    /// Sorted by key; each key once.
     entries: Vec<Entry>,
 }
 
-/// Where a key and its value stand in the text. A hostile header has millions, so it is kept small.
+/// The position of a key and its value in the text. A hostile header has millions, so it is small.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     start: u32,
@@ -68,7 +68,7 @@ impl Metadata {
         self.entries.is_empty()
     }
 
-    /// A copy as a map of its own texts, which takes several times the memory.
+    /// A copy as a map of owned strings, which takes several times the memory.
     #[must_use]
     pub fn to_map(&self) -> BTreeMap<String, String> {
         self.iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
@@ -101,28 +101,28 @@ pub struct MetadataBuilder {
     entries: Vec<Entry>,
 }
 
-/// A key that is given twice.
+/// The error for a key given twice.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Twice(pub(super) Box<str>);
 
 impl MetadataBuilder {
-    /// Adds a key and its value. All texts together may have as many bytes as a `u32` counts.
+    /// Adds a key and its value. All strings together must have less than 4 GiB.
     ///
     /// # Errors
     ///
-    /// If there is no memory for them.
+    /// Fails if there is not enough memory.
     pub fn push(&mut self, key: &str, value: &str) -> Result<(), NoMemory> {
         let start = self.text.len();
         reserve::push_str(&mut self.text, key)?;
         let middle = self.text.len();
         reserve::push_str(&mut self.text, value)?;
-        // No text that is read is longer than can be counted so.
+        // No header that is read is longer than 4 GiB.
         let place = |place: usize| u32::try_from(place).unwrap_or(u32::MAX);
         let (start, middle, end) = (place(start), place(middle), place(self.text.len()));
         reserve::push(&mut self.entries, Entry { start, middle, end })
     }
 
-    /// The metadata in which of equal keys the last one counts.
+    /// The metadata; of equal keys the last one wins.
     #[must_use]
     pub fn finish_with_last(self) -> Metadata {
         let (text, mut entries) = self.sorted();
@@ -137,7 +137,7 @@ impl MetadataBuilder {
         Metadata { text, entries }
     }
 
-    /// The metadata in which no key is given twice.
+    /// The metadata, or an error if a key is given twice.
     pub(super) fn finish(self) -> Result<Metadata, Twice> {
         let (text, entries) = self.sorted();
         let key = |entry: &Entry| text.get(entry.key()).unwrap_or_default();
@@ -148,11 +148,11 @@ impl MetadataBuilder {
         Ok(Metadata { text, entries })
     }
 
-    /// Text and entries, these by key and then in the order of the text.
+    /// Text and entries, sorted by key and then by the order of the text.
     fn sorted(self) -> (String, Vec<Entry>) {
         let Self { text, mut entries } = self;
         let key = |entry: &Entry| text.get(entry.key()).unwrap_or_default();
-        // In place, as entries are told apart by where they stand.
+        // An unstable sort will do: no two entries have the same position.
         entries.sort_unstable_by(|a, b| key(a).cmp(key(b)).then(a.start.cmp(&b.start)));
         (text, entries)
     }

@@ -1,4 +1,4 @@
-//! One tensor of a header that has been checked.
+//! `TensorInfo`: one tensor of a checked header.
 
 use std::ops::Range;
 
@@ -8,9 +8,9 @@ use serde::{Serialize, Serializer};
 use super::dims::Dims;
 use crate::{Dtype, shape};
 
-/// One tensor as its header declares it: name, dtype, shape, and where in the file its bytes are.
+/// One tensor of a header: name, dtype, shape, and the range of its bytes in the file.
 ///
-/// The bytes are in row-major order, little-endian, and exactly as many as dtype and shape need.
+/// The bytes are row-major and little-endian, and exactly as many as dtype and shape need.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorInfo {
     name: Box<str>,
@@ -25,31 +25,31 @@ impl TensorInfo {
         Self { name, range, shape, dtype }
     }
 
-    /// The tensor's name.
+    /// The name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The type of its elements.
+    /// The type of the elements.
     #[must_use]
     pub fn dtype(&self) -> Dtype {
         self.dtype
     }
 
-    /// Its extent in each dimension, outermost first; empty for a scalar.
+    /// The extent of each dimension, outermost first; empty for a scalar.
     #[must_use]
     pub fn shape(&self) -> &[usize] {
         self.shape.as_slice()
     }
 
-    /// Its bytes, counted from the start of the file.
+    /// The range of its bytes, counted from the start of the file.
     #[must_use]
     pub fn file_range(&self) -> Range<u64> {
         self.range.0..self.range.1
     }
 
-    /// The number of its bytes.
+    /// The number of bytes.
     ///
     /// ```
     /// # let json = br#"{"w":{"dtype":"F4","shape":[2,3],"data_offsets":[0,3]}}"#;
@@ -62,14 +62,14 @@ impl TensorInfo {
     #[must_use]
     pub fn byte_len(&self) -> usize {
         let byte_len = self.range.1.saturating_sub(self.range.0);
-        // The header check compared it with a product in `usize`.
+        // The header check found it equal to a product in `usize`.
         usize::try_from(byte_len).unwrap_or(usize::MAX)
     }
 
-    /// The number of its elements; 1 for a scalar.
+    /// The number of elements; 1 for a scalar.
     #[must_use]
     pub fn num_elements(&self) -> usize {
-        // The header check found the product of the bits to fit.
+        // The header check found that the number of bits fits.
         shape::num_elements(self.shape()).unwrap_or(usize::MAX)
     }
 }

@@ -17,7 +17,7 @@ pub(super) struct Entry {
     pub(super) offsets: (u64, u64),
 }
 
-/// Visits an entry. Other fields are ignored, whatever they are.
+/// Visits an entry. Other fields are parsed and ignored.
 pub(super) struct EntryVisitor<'a>(pub(super) &'a mut Fault, pub(super) &'a HeaderOptions);
 
 impl<'de> Visitor<'de> for EntryVisitor<'_> {
@@ -55,7 +55,7 @@ impl<'de> Visitor<'de> for EntryVisitor<'_> {
     }
 }
 
-/// Fills a field that may be given once.
+/// Sets a field that may be given once.
 fn set<T, E: de::Error>(field: &mut Option<T>, value: T, name: &'static str) -> Result<(), E> {
     match field.replace(value) {
         None => Ok(()),
@@ -89,7 +89,7 @@ impl Visitor<'_> for FieldVisitor {
     }
 }
 
-/// Visits a dtype: its name or, as the reference also takes it, `{"NAME": null}`.
+/// Visits a dtype: its name or `{"NAME": null}`, which the reference accepts too.
 struct DtypeVisitor<'a>(&'a mut Fault);
 
 impl<'de> Visitor<'de> for DtypeVisitor<'_> {
@@ -111,7 +111,7 @@ impl<'de> Visitor<'de> for DtypeVisitor<'_> {
     }
 }
 
-/// Visits a shape of at most so many dimensions.
+/// Visits a shape of at most this many dimensions.
 struct ShapeVisitor<'a>(&'a mut Fault, usize);
 
 impl<'de> Visitor<'de> for ShapeVisitor<'_> {
@@ -160,7 +160,7 @@ impl<'de> Visitor<'de> for OffsetsVisitor {
     }
 }
 
-/// Visits an integer from 0 on. As in the reference, `1.0` is none.
+/// Visits an integer from 0 up. As in the reference, `1.0` is not an integer.
 struct IntegerVisitor(&'static str);
 
 impl Visitor<'_> for IntegerVisitor {
@@ -175,7 +175,7 @@ impl Visitor<'_> for IntegerVisitor {
     }
 }
 
-/// Visits anything and keeps nothing.
+/// Visits any value and keeps nothing.
 struct IgnoredVisitor;
 
 impl<'de> Visitor<'de> for IgnoredVisitor {

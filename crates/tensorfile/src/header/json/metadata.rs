@@ -11,7 +11,7 @@ use crate::quote::shortened;
 use crate::reserve::{self, NoMemory};
 use crate::{ErrorKind, Result};
 
-/// Visits the metadata; `null` is the same as none.
+/// Visits the metadata; `null` counts as no metadata.
 pub(super) struct MetadataVisitor<'a>(pub(super) &'a mut Fault);
 
 impl<'de> Visitor<'de> for MetadataVisitor<'_> {
@@ -48,15 +48,15 @@ impl<'de> Visitor<'de> for MetadataVisitor<'_> {
     }
 }
 
-/// Visits a key, or a value that should be a string, and says what else it is.
+/// Visits a key, or a value that should be a string, and reports any other type.
 struct TextVisitor;
 
-/// A text, borrowed unless it was escaped.
+/// A string, borrowed unless it had escapes.
 enum Text<'de> {
     Is(Cow<'de, str>),
-    /// It is something else, which this says.
+    /// It has another type, which this names.
     IsNot(Box<str>),
-    /// There is no memory for it.
+    /// There is not enough memory for it.
     NoMemory(NoMemory),
 }
 

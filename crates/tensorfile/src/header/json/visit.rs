@@ -1,14 +1,14 @@
-//! What the visitors share: the fault that one of them found, and how they meet a value.
+//! Shared by the visitors: the fault that one of them found, and how to parse any value.
 
 use serde::de::{self, DeserializeSeed, Deserializer, Visitor};
 use serde_json::error::Category;
 
 use crate::{Error, ErrorKind, Result};
 
-/// Characters of the parser's message that are kept.
+/// Characters kept of the parser's message.
 const MAX_MESSAGE_CHARS: usize = 160;
 
-/// Visits a value as whatever it is.
+/// Parses a value of any type with a visitor.
 pub(super) struct Any<V>(pub(super) V);
 
 impl<'de, V: Visitor<'de>> DeserializeSeed<'de> for Any<V> {
@@ -19,23 +19,23 @@ impl<'de, V: Visitor<'de>> DeserializeSeed<'de> for Any<V> {
     }
 }
 
-/// What a visitor found wrong, kept beside the parser's error, which can hold text only.
+/// The fault that a visitor found, kept beside the parser's error, which can only hold text.
 #[derive(Default)]
 pub(super) struct Fault {
-    /// The tensor in whose entry it is.
+    /// The tensor whose entry has the fault.
     pub(super) tensor: Option<Box<str>>,
-    /// What is wrong, if a visitor found it and not the parser.
+    /// The fault, if a visitor found it and not the parser.
     kind: Option<ErrorKind>,
 }
 
 impl Fault {
-    /// Keeps what is wrong and returns the error that stops the parser.
+    /// Keeps the fault and returns the error that stops the parser.
     pub(super) fn stop<E: de::Error>(&mut self, kind: impl Into<ErrorKind>) -> E {
         self.kind = Some(kind.into());
         E::custom("refused")
     }
 
-    /// What was wrong when the parser stopped with this error.
+    /// The fault for which the parser stopped with this error.
     pub(super) fn into_error(self, error: &serde_json::Error) -> Error {
         let Self { tensor, kind } = self;
         match (kind, tensor) {
@@ -46,7 +46,7 @@ impl Fault {
     }
 }
 
-/// What the parser itself found wrong, in the entry of this tensor if it was in one.
+/// The parser's own fault, in the entry of this tensor if it was in one.
 fn said_by_parser(tensor: Option<Box<str>>, error: &serde_json::Error) -> Error {
     let (line, column) = (error.line(), error.column());
     let place = format!(" at line {line} column {column}");
@@ -60,7 +60,7 @@ fn said_by_parser(tensor: Option<Box<str>>, error: &serde_json::Error) -> Error 
     }
 }
 
-/// The parser's message, which may quote a string of any length, cut to what can be shown.
+/// The parser's message, shortened, because it may quote a string of any length.
 fn cut(message: &str) -> String {
     match message.char_indices().nth(MAX_MESSAGE_CHARS) {
         None => message.to_owned(),
