@@ -1,4 +1,4 @@
-//! What layouts share: weights packed in words, and scales for blocks of a weight.
+//! Shared by the layouts: weights packed in words, and scales for blocks of a weight.
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
@@ -7,7 +7,7 @@ use std::num::NonZeroUsize;
 use super::weight_layout::{Located, Member, OnDisk, Side};
 use crate::Quantization;
 
-/// The block of most formats, where neither a configuration nor the shapes say another.
+/// The block size of most formats, used if neither the configuration nor the shapes give another.
 const USUAL_BLOCK: usize = 128;
 
 pub(super) const NO_WEIGHT: &str = "its packed weight is not in the same directory";
@@ -15,7 +15,7 @@ const STRADDLES: &str = "its packed weights straddle words";
 const NO_BITS: &str = "the bits of a packed weight are not known";
 const NO_BLOCK: &str = "the size of its blocks is not known";
 
-/// How many weights lie in a word of so many bits.
+/// The number of weights in a word of `word` bits.
 pub(super) fn per_word(
     quantization: Option<&Quantization>,
     word: usize,
@@ -25,7 +25,7 @@ pub(super) fn per_word(
     if word % bits == 0 { NonZeroUsize::new(word / bits).ok_or(NO_BITS) } else { Err(STRADDLES) }
 }
 
-/// The number of inputs in a group, as the configuration says it.
+/// The number of inputs in a group, from the configuration.
 pub(super) fn group_size(tensor: &Member<'_>) -> Option<NonZeroUsize> {
     let size = tensor.quantization?.group_size()?;
     NonZeroUsize::new(usize::try_from(size).ok()?)
@@ -33,8 +33,8 @@ pub(super) fn group_size(tensor: &Member<'_>) -> Option<NonZeroUsize> {
 
 /// A dimension with one element for each block along an axis of `len` elements.
 ///
-/// The block is the first of the sizes that makes as many blocks as there are. One element for all
-/// is on every rank.
+/// The block is the first of the sizes that gives the number of blocks in the shape. A single
+/// element for the whole axis is on every rank.
 pub(super) fn blocks(
     tensor: &Member<'_>,
     dim: usize,
@@ -54,13 +54,12 @@ pub(super) fn blocks(
     Ok(Some(OnDisk { dim, per, len }))
 }
 
-/// The leaf of the weight to which scales of this leaf belong.
+/// The leaf of the weight for scales of this leaf.
 pub(super) fn scaled(leaf: &str) -> Option<&str> {
     leaf.strip_suffix("_scale_inv").or_else(|| leaf.strip_suffix("_scale"))
 }
 
-/// An axis of scales, by comparing their shape with that of their weight, in which the axis is
-/// known.
+/// The place of an axis in scales, found from its place in their weight and both shapes.
 pub(super) fn scales(
     tensor: &Member<'_>,
     weight: &Member<'_>,
@@ -82,20 +81,20 @@ pub(super) fn scales(
     }
 }
 
-/// An axis of scales whose weight is in another directory, and in which it lies on `dim`.
+/// The place of an axis, on `dim`, in scales whose weight is in another directory.
 pub(super) fn scales_alone(tensor: &Member<'_>, dim: Option<usize>, side: Side) -> Located {
     let [stated, group] = stated_blocks(tensor, side);
     let per = stated.or(group).ok_or(NO_WEIGHT)?;
     Ok(dim.and_then(|dim| tensor.along(dim, per)))
 }
 
-/// The dimension of experts in scales, which have fewer dimensions than their weight, or as many.
+/// The dimension of experts in scales, which have as many dimensions as their weight or fewer.
 pub(super) fn experts_of_scales(tensor: &Member<'_>, weight: Option<&Member<'_>>) -> Option<usize> {
     let weight = weight.filter(|weight| weight.rank() > 2)?;
     (tensor.tensor.shape.first() == weight.tensor.shape.first()).then_some(0)
 }
 
-/// The block and the group along an axis, as the configuration says them.
+/// The block size and the group size along an axis, from the configuration.
 fn stated_blocks(tensor: &Member<'_>, side: Side) -> [Option<NonZeroUsize>; 2] {
     let (block, group) = match side {
         Side::Out => (0, None),

@@ -1,24 +1,24 @@
-//! On which dimension of a tensor each axis of a layer lies.
+//! The dimensions of a tensor on which the axes of its layer lie.
 
 use std::num::NonZeroUsize;
 
 use serde::{Deserialize, Serialize};
 
-/// On which dimensions of a tensor the axes of its layer lie.
+/// The dimensions of a tensor on which the axes of its layer lie.
 ///
 /// In JSON `"linear"`, `"transposed"`, or the axes: `{"out": 1, "in": [0, 8], "expert": 0}`, where
-/// a pair is a dimension and how many elements along the axis lie in one element on disk.
+/// a pair is a dimension and the number of elements along the axis in one element on disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Layout {
-    /// Outputs, then inputs, as PyTorch stores linear layers; experts before both. What belongs to a
-    /// quantized weight is recognized by name.
+    /// Outputs, then inputs, as PyTorch stores linear layers; experts before both. The companions
+    /// of a quantized weight, such as scales, are recognized by name.
     #[default]
     Linear,
     /// Inputs, then outputs, as in GPT-2; experts before both. The rest as `Linear`.
     Transposed,
-    /// As stated; an axis that is not stated is not there, so that nothing is cut along it.
+    /// The stated axes; nothing is cut along an axis that is not stated.
     #[serde(untagged)]
     Axes(Axes),
 }
@@ -27,24 +27,24 @@ pub enum Layout {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Axes {
-    /// Where the outputs lie.
+    /// The dimension of the outputs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub out: Option<Along>,
-    /// Where the inputs lie.
+    /// The dimension of the inputs.
     #[serde(default, rename = "in", skip_serializing_if = "Option::is_none")]
     pub inputs: Option<Along>,
-    /// Where the experts lie.
+    /// The dimension of the experts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expert: Option<usize>,
 }
 
-/// A dimension, and how many elements along the axis lie in one element on disk.
+/// A dimension, and the number of elements along the axis in one element on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "AlongForm", into = "AlongForm")]
 pub struct Along {
     /// The dimension.
     pub dim: usize,
-    /// Elements along the axis for one element on disk: those packed in a word, or in a block
+    /// Elements along the axis in one element on disk: those packed in a word, or those of a block
     /// that shares a scale.
     pub per: NonZeroUsize,
 }

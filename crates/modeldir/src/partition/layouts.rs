@@ -1,8 +1,8 @@
-//! The layouts in which weights are stored, in the order in which they are asked.
+//! The layouts in which weights are stored, in order of priority.
 //!
-//! Each has a file, which holds all that is known of it. A new layout is a new file, its `mod` line
-//! and a line in the list. A macro could make one line of the two; `cargo fmt` would then no longer
-//! find the files.
+//! Each layout has a file with all its rules. A new layout is a new file, its `mod` line and a line
+//! in the list. A macro could make one line of the two, but `cargo fmt` would then no longer find
+//! the files.
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
@@ -22,8 +22,8 @@ use std::num::NonZeroUsize;
 use super::weight_layout::{Member, WeightLayout};
 use crate::Quantization;
 
-/// Every layout. The first that owns a tensor decides about it, so those that own tensors by wide
-/// patterns come last.
+/// Every layout. The first that owns a tensor decides about it, so layouts with wide patterns come
+/// last.
 const LAYOUTS: &[&dyn WeightLayout] = &[
     &bitsandbytes::Bitsandbytes,
     &awq::Awq,
@@ -49,8 +49,8 @@ fn unowned(_tensor: &Member<'_>) -> Result<&'static dyn WeightLayout, &'static s
     Ok(&plain::Plain)
 }
 
-/// How many weights in a row, or rows, share a scale: as a configuration says, else as it is in the
-/// layout that it names.
+/// The number of weights in a row, or of rows, that share a scale: from the configuration, else
+/// from the layout that it names.
 pub(super) fn block_size(quantization: &Quantization) -> Option<NonZeroUsize> {
     let block = quantization.weight_block_size().iter().max().copied();
     let group = quantization.group_size().and_then(|size| usize::try_from(size).ok());

@@ -1,4 +1,4 @@
-//! Where the axes of a layer lie in a tensor: as a rule states it, else as the tensor's layout says.
+//! The places of a layer's axes in a tensor: from a rule, else from the tensor's layout.
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
@@ -6,13 +6,13 @@ use super::layout::Layout;
 use super::layouts::{layout_of, plain};
 use super::weight_layout::{Located, Member, Side};
 
-/// Where an axis lies.
+/// The place of an axis in a tensor.
 pub(super) fn axis(tensor: &Member<'_>, side: Side) -> Located {
     if let Layout::Axes(axes) = tensor.order {
         let along = if side == Side::Out { axes.out } else { axes.inputs };
         return Ok(along.and_then(|along| tensor.along(along.dim, along.per)));
     }
-    // One number is of no axis, unless it is of a layer that has one output.
+    // A single number has no axis, unless its layer has one output.
     let is_one = tensor.tensor.shape.iter().all(|len| *len == 1);
     if is_one && !plain::is_of_layer(tensor.leaf) {
         return Ok(None);

@@ -1,11 +1,11 @@
-//! The tensors of a model by name, and those that belong to the same module.
+//! The tensors of a model by name, and the tensors of one module.
 
 use tensorfile::{Dtype, TensorInfo};
 
-/// Neighbours that are looked at before a search by name.
+/// Neighbours to compare before a search by name.
 const NEIGHBOURS: usize = 8;
 
-/// What a rule sees of a tensor: all of it is in the header of a file.
+/// The name, type and shape of a tensor, from the header of its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TensorShape<'a> {
     /// The name on disk.
@@ -42,9 +42,9 @@ impl<'a> Siblings<'a> {
         self.0.get(position).copied()
     }
 
-    /// The tensor of the same module that has this leaf.
+    /// The tensor with this leaf in the same module.
     ///
-    /// The tensors of a module are neighbours, mostly few.
+    /// The tensors of a module are neighbours, and mostly few.
     pub(super) fn find(self, position: usize, leaf: &str) -> Option<TensorShape<'a>> {
         let name = self.get(position)?.name;
         let module = name.get(..leaf_start(name))?;

@@ -1,4 +1,4 @@
-//! What a layout of weights says of a tensor, and what it sees of it.
+//! The interface of weight layouts, and the view of a tensor that they get.
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
@@ -11,8 +11,8 @@ use crate::Quantization;
 
 /// How one kind of weight and its companions lie on disk.
 ///
-/// A tensor is of the first layout that owns it. Of a tensor that it does not own, a layout is asked
-/// nothing.
+/// A tensor has the first layout that owns it. The other methods are called only for tensors that
+/// the layout owns.
 pub(super) trait WeightLayout: Debug + Sync {
     /// The quantization methods that store weights in this layout.
     fn methods(&self) -> &'static [&'static str];
@@ -22,7 +22,7 @@ pub(super) trait WeightLayout: Debug + Sync {
         quantization.method().is_some_and(|method| self.methods().contains(&method))
     }
 
-    /// The number of inputs that share a scale, where the format fixes it.
+    /// The number of inputs that share a scale, if the format fixes it.
     fn block(&self) -> Option<usize> {
         None
     }
@@ -30,26 +30,26 @@ pub(super) trait WeightLayout: Debug + Sync {
     /// Whether a tensor is in this layout, by its leaf, dtype, shape and siblings.
     fn owns(&self, tensor: &Member<'_>) -> bool;
 
-    /// Where an axis of the layer lies in a tensor that does not hold one number.
+    /// The place of an axis of the layer in a tensor of more than one number.
     fn axis(&self, tensor: &Member<'_>, side: Side) -> Located;
 
-    /// The dimension along which experts lie: that before both axes.
+    /// The dimension of the experts, before both axes.
     fn experts(&self, tensor: &Member<'_>) -> Option<usize> {
         (tensor.rank() > 2).then_some(0)
     }
 }
 
-/// A tensor among those of its module.
+/// A tensor with the others of its module.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Member<'a> {
     pub(super) tensor: TensorShape<'a>,
     /// The last part of its name, found once.
     pub(super) leaf: &'a str,
-    /// Where a tensor of the module is among all.
+    /// The position of a tensor of the module among all tensors.
     pub(super) position: usize,
     pub(super) siblings: Siblings<'a>,
     pub(super) quantization: Option<&'a Quantization>,
-    /// What rules say of the order of axes.
+    /// The order of axes from the rules.
     pub(super) order: Layout,
 }
 
@@ -63,14 +63,14 @@ impl<'a> Member<'a> {
         self.shape_of(leaf).is_some()
     }
 
-    /// The shape of the tensor of the same module that has this leaf.
+    /// The shape of the tensor with this leaf in the same module.
     pub(super) fn shape_of(&self, leaf: &str) -> Option<&'a [usize]> {
         let is_self = leaf == self.leaf;
         let tensor = if is_self { self.tensor } else { self.siblings.find(self.position, leaf)? };
         Some(tensor.shape)
     }
 
-    /// The tensor of the same module that has this leaf.
+    /// The tensor with this leaf in the same module.
     pub(super) fn sibling(&self, leaf: &str) -> Option<Self> {
         if leaf == self.leaf {
             return Some(*self);
@@ -79,7 +79,7 @@ impl<'a> Member<'a> {
         Some(Self { tensor, leaf: tensor.leaf(), ..*self })
     }
 
-    /// A dimension with an element on disk for each along the axis, if there is such a dimension.
+    /// A dimension with one element on disk for each along the axis, if the dimension exists.
     pub(super) fn plain(&self, dim: usize) -> Option<OnDisk> {
         self.along(dim, NonZeroUsize::MIN)
     }
@@ -89,7 +89,7 @@ impl<'a> Member<'a> {
         OnDisk::along(&self.tensor, dim, per)
     }
 
-    /// The last dimension but so many, if there is one.
+    /// The dimension `skipped` before the last, if there is one.
     pub(super) const fn dim_from_end(&self, skipped: usize) -> Option<usize> {
         match self.rank().checked_sub(skipped) {
             Some(rank) => rank.checked_sub(1),
@@ -98,18 +98,18 @@ impl<'a> Member<'a> {
     }
 }
 
-/// The axes by which rules cut.
+/// The axes along which rules cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     Out,
     In,
 }
 
-/// An axis of a layer in one tensor.
+/// The place of a layer's axis in one tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct OnDisk {
     pub(super) dim: usize,
-    /// Elements along the axis for one on disk.
+    /// Elements along the axis in one element on disk.
     pub(super) per: NonZeroUsize,
     /// Elements along the axis.
     pub(super) len: usize,
@@ -123,5 +123,5 @@ impl OnDisk {
     }
 }
 
-/// Where an axis is; none if the tensor has no such axis; or why it cannot be cut.
+/// The place of an axis, `None` if the tensor does not have it, or the reason why it cannot be cut.
 pub(super) type Located = Result<Option<OnDisk>, &'static str>;

@@ -1,4 +1,4 @@
-//! Scales of what passes through a layer and of caches, beside weights of any layout.
+//! Scales of activations and caches, beside weights of any layout.
 //!
 //! | leaf | dimensions |
 //! | --- | --- |

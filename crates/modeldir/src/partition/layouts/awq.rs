@@ -6,8 +6,8 @@
 //! | `qzeros` | groups of inputs; out, a word for as many as fit |
 //! | `scales` | groups of inputs; out |
 //!
-//! The leaves are those of GPTQ. Scales are not packed, so they show which axis of the weight is;
-//! where they are in another directory, the configuration tells.
+//! The leaves are those of GPTQ. Scales are not packed, so their shape shows which axis of the
+//! weight is; if they are in another directory, the configuration decides.
 
 use std::num::NonZeroUsize;
 

@@ -8,8 +8,8 @@
 //! | `weight_g_idx` | in: the group of each |
 //! | `weight_shape`, `weight_global_scale`, `input_global_scale` | none |
 //!
-//! Where there is `weight_g_idx`, any group may hold any input, so that scales and zero points are
-//! whole on ranks that share inputs. Four-bit floats (`nvfp4-pack-quantized`) have the same leaves.
+//! With `weight_g_idx`, any group may hold any input, so scales and zero points are whole on ranks
+//! that split inputs. Four-bit floats (`nvfp4-pack-quantized`) have the same leaves.
 
 use std::num::NonZeroUsize;
 
@@ -71,7 +71,7 @@ fn has_order(tensor: &Member<'_>) -> bool {
     tensor.has("weight_g_idx")
 }
 
-/// The weight of this leaf, packed or not.
+/// The weight with this leaf, packed or not.
 fn weight<'a>(tensor: &Member<'a>, leaf: &str) -> Option<Member<'a>> {
     tensor.sibling(leaf).or_else(|| tensor.sibling(&packed(leaf)))
 }
@@ -89,7 +89,7 @@ fn in_weight(weight: &Member<'_>, side: Side) -> Located {
     Ok(weight.along(dim, per))
 }
 
-/// An axis of the scales of the weight of this leaf.
+/// An axis of the scales of the weight with this leaf.
 fn scales(tensor: &Member<'_>, leaf: &str, side: Side) -> Located {
     let Some(weight) = weight(tensor, leaf) else {
         return companion::scales_alone(tensor, plain::dim(tensor, side), side);

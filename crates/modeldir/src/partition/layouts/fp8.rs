@@ -1,5 +1,5 @@
-//! 8-bit floats or integers, one on disk for each of the layer, with a scale for each block, for
-//! each output, or for all.
+//! 8-bit floats or integers, not packed, with a scale for each block, for each output, or for the
+//! whole weight.
 //!
 //! | leaf | dimensions |
 //! | --- | --- |
@@ -37,7 +37,7 @@ impl WeightLayout for Fp8 {
     }
 }
 
-/// The weight to which scales belong.
+/// The weight of these scales.
 fn weight<'a>(tensor: &Member<'a>) -> Option<Member<'a>> {
     tensor.sibling(scaled(tensor.leaf)?)
 }

@@ -7,7 +7,7 @@
 //! | `scales` | groups of inputs; out |
 //! | `g_idx` | in: the group of each |
 //!
-//! Where columns were reordered (`desc_act`), zero points and scales are whole on every rank.
+//! If columns were reordered (`desc_act`), zero points and scales are whole on every rank.
 
 use std::num::NonZeroUsize;
 
@@ -15,7 +15,7 @@ use crate::Quantization;
 use crate::partition::companion::{NO_WEIGHT, blocks, group_size, per_word};
 use crate::partition::weight_layout::{Located, Member, Side, WeightLayout};
 
-/// Bits of the words in which GPTQ and AWQ pack.
+/// Bits of a word of GPTQ or AWQ.
 pub(super) const WORD: usize = 32;
 
 /// The layout of GPTQ.
@@ -42,7 +42,7 @@ impl WeightLayout for Gptq {
     }
 }
 
-/// Whether a leaf is one of those that GPTQ and AWQ have in common.
+/// Whether a leaf is one that GPTQ and AWQ share.
 pub(super) fn has_leaf(tensor: &Member<'_>) -> bool {
     match tensor.leaf {
         "qweight" | "qzeros" | "g_idx" => true,
@@ -75,7 +75,7 @@ pub(super) fn inputs(tensor: &Member<'_>, weight: &[usize], per: NonZeroUsize) -
     if tensor.leaf == "qweight" {
         return Ok(tensor.along(dim, per));
     }
-    // Which groups a run of reordered columns needs is not in the shapes.
+    // The shapes do not show which groups a run of reordered columns needs.
     if tensor.quantization.and_then(Quantization::desc_act) == Some(true) {
         return Ok(None);
     }

@@ -44,7 +44,7 @@ impl WeightLayout for Mlx {
     }
 }
 
-/// Whether words are packed weights, not weights.
+/// Whether the words are packed weights.
 fn is_packed(weight: &Member<'_>) -> bool {
     weight.tensor.dtype == Dtype::U32 && weight.has("scales")
 }

@@ -5,7 +5,7 @@
 //! | `…_blocks` | out; blocks of inputs; the bytes of a block |
 //! | `…_scales` | out; blocks of inputs |
 //!
-//! Experts lie before all of these. With fewer dimensions, tensors of such names are plain.
+//! Experts lie before all of these. Tensors of these names with fewer dimensions are plain.
 
 use std::num::NonZeroUsize;
 

@@ -1,5 +1,5 @@
 //! NVFP4 as `ModelOpt` writes it: two 4-bit floats in a byte, a scale for each block of inputs, and
-//! one for all of them.
+//! one scale for the whole weight.
 //!
 //! | leaf | dimensions |
 //! | --- | --- |
@@ -31,7 +31,7 @@ impl WeightLayout for Nvfp4 {
         &["modelopt"]
     }
 
-    /// By the algorithm: methods that have it have others too.
+    /// Goes by the algorithm, since the methods that have it have others too.
     fn is_named_by(&self, quantization: &Quantization) -> bool {
         quantization.algorithm().is_some_and(|name| name.to_lowercase().contains("nvfp4"))
     }
@@ -71,7 +71,7 @@ impl WeightLayout for Nvfp4 {
     }
 }
 
-/// Whether bytes are pairs of weights, not weights.
+/// Whether each byte holds two weights instead of one.
 fn is_packed(weight: &Member<'_>) -> bool {
     weight.tensor.dtype == Dtype::U8 && weight.has("weight_scale_2")
 }

@@ -1,4 +1,4 @@
-//! Weights as a framework holds them: an element on disk for each of the layer.
+//! Weights as a framework holds them: one element on disk for each element of the layer.
 //!
 //! | leaf | dimensions |
 //! | --- | --- |
@@ -36,7 +36,7 @@ impl WeightLayout for Plain {
     }
 }
 
-/// Whether a leaf is that of a weight or bias, whose only element may be a layer's only output.
+/// Whether a leaf is a weight or bias, whose only element may be a layer's only output.
 pub(in crate::partition) fn is_of_layer(leaf: &str) -> bool {
     leaf == "weight" || is_bias(leaf)
 }
