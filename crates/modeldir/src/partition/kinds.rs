@@ -1,28 +1,28 @@
-//! Names that differ in nothing but numbers: what rules decide about one, they decide about all.
+//! Names that differ only in numbers: the rules decide about one of them for all.
 
 use std::collections::HashMap;
 
 use super::matcher::Decided;
 use super::pattern::number;
 
-/// What numbers of a name are written as in its kind. Names with more numbers have none.
+/// The digits that replace the numbers of a name in its kind. Names with more numbers have no kind.
 const DIGITS: [char; 8] = ['0', '1', '2', '3', '4', '5', '6', '7'];
 
-/// What was decided about the names of each kind.
+/// The decisions about each kind of name.
 ///
-/// A kind is written as a name in which the numbers are counted: `layers.3.experts.17.up` is of the
-/// kind `layers.0.experts.1.up`. So a number that is found in a kind tells which number of the name
-/// it is. Large models have many names of few kinds.
+/// A kind is a name with its numbers replaced by 0, 1, 2 in order: `layers.3.experts.17.up` has the
+/// kind `layers.0.experts.1.up`. A number found in the kind is the position of a number in the
+/// name. Large models have many names of few kinds.
 #[derive(Debug, Default)]
 pub(super) struct Kinds {
     decided: HashMap<String, Decided>,
-    // The kind and the numbers of the name at hand, kept to allocate once.
+    // The kind and the numbers of the current name, kept to allocate once.
     kind: String,
     numbers: Vec<usize>,
 }
 
 impl Kinds {
-    /// What rules decide about a name, given a way to ask them that does not tell numbers apart.
+    /// The decision about a name. `ask` applies the rules, none of which matches only some numbers.
     pub(super) fn decide(&mut self, name: &str, ask: impl FnOnce(&str) -> Decided) -> Decided {
         self.read(name);
         if self.numbers.len() > DIGITS.len() {
@@ -37,7 +37,7 @@ impl Kinds {
         Decided { layer: number(decided.layer), expert: number(decided.expert), ..decided }
     }
 
-    /// Tells the kind and the numbers of a name.
+    /// Finds the kind and the numbers of a name.
     fn read(&mut self, name: &str) {
         self.kind.clear();
         self.numbers.clear();

@@ -1,4 +1,4 @@
-//! Which rule decides what for a tensor: the first that matches its name and says something of it.
+//! Finds the rule for each field of a tensor: the first that matches its name and sets the field.
 
 use std::collections::HashMap;
 
@@ -6,10 +6,10 @@ use super::error::PartitionError;
 use super::pattern::{Numbers, number};
 use super::rule::Rule;
 
-/// Segments before the number of a layer.
+/// The usual segments before the number of a layer.
 const LAYERS: [&str; 5] = ["layers", "h", "blocks", "block", "layer"];
 
-/// The rules that decide about one tensor, by their positions.
+/// The rules that win for one tensor, by their positions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Decided {
     pub(super) tp: Option<usize>,
@@ -18,18 +18,18 @@ pub(super) struct Decided {
     pub(super) layout: Option<usize>,
     /// Whether any rule matched.
     pub(super) matched: bool,
-    /// The layer in the name, found by a pattern or before it by a usual segment.
+    /// The layer in the name, found by a pattern or else after a usual segment.
     pub(super) layer: Option<usize>,
     pub(super) expert: Option<usize>,
 }
 
-/// Rules, arranged so that few have to be tried for a name.
+/// Rules, indexed so that few are tried for a name.
 #[derive(Debug)]
 pub(super) struct Matcher<'a> {
     rules: &'a [Rule],
-    /// Rules that need a certain segment at a certain place from the end.
+    /// Rules that need a fixed segment, by its distance from the end of the name.
     by_segment: Vec<HashMap<&'a str, Vec<usize>>>,
-    /// Rules that have to be tried for each name.
+    /// Rules to try for every name.
     anywhere: Vec<usize>,
     used: Vec<bool>,
     tells_numbers_apart: bool,
@@ -59,12 +59,12 @@ impl<'a> Matcher<'a> {
         Ok(Self { rules, by_segment, anywhere, used, tells_numbers_apart, candidates: Vec::new() })
     }
 
-    /// Whether a rule is about some numbers and not about others.
+    /// Whether a rule matches some numbers and not others.
     pub(super) fn tells_numbers_apart(&self) -> bool {
         self.tells_numbers_apart
     }
 
-    /// The rules that decide about a tensor of this name.
+    /// The rules that win for a tensor of this name.
     pub(super) fn decide(&mut self, name: &str) -> Decided {
         let name = &name.split('.').collect::<Vec<_>>()[..];
         self.candidates.clear();
@@ -104,7 +104,7 @@ impl<'a> Matcher<'a> {
     }
 }
 
-/// The number of the layer that a name usually tells.
+/// The number of the layer in a name, after a usual segment.
 fn layer(name: &[&str]) -> Option<usize> {
     let mut pairs = name.windows(2);
     pairs.find_map(|pair| match pair {

@@ -1,4 +1,4 @@
-//! Why a tensor cannot be cut as a rule says, and over how many ranks it could be.
+//! Why a tensor cannot be cut as a rule says, and the numbers of ranks that work.
 
 use std::ops::Range;
 
@@ -7,11 +7,11 @@ use super::words::{Units, Works, sizes_that_do};
 
 /// Why an axis cannot be cut as a rule says.
 ///
-/// Where a field `works` is, it lists numbers of ranks over which the same cut works.
+/// A field `works` lists numbers of ranks over which the same cut works.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Misfit {
-    /// Heads stay whole, and the ranks do not divide them.
+    /// Heads stay whole, and the number of ranks does not divide their number.
     #[error(
         "{heads} heads over {ranks} ranks{}; Uneven::Balanced gives some ranks more heads than \
          others, Uneven::Chunk cuts heads",
@@ -25,7 +25,7 @@ pub enum Misfit {
         /// Numbers of ranks that work.
         works: Box<[usize]>,
     },
-    /// The length of the axis, or of a part of it, cannot be shared evenly.
+    /// The length of the axis, or of a part of it, does not divide evenly.
     #[error(
         "{len} elements along {axis}{} over {ranks} ranks{}; Uneven::Balanced and Uneven::Chunk \
          give some ranks more than others",
@@ -61,7 +61,7 @@ pub enum Misfit {
         /// Numbers of ranks that work.
         works: Box<[usize]>,
     },
-    /// The axis is not made of parts of these proportions.
+    /// The axis does not divide into parts of these proportions.
     #[error("{len} elements along {axis} do not divide in proportions of {parts:?}")]
     Proportions {
         /// The axis.
@@ -71,7 +71,7 @@ pub enum Misfit {
         /// The proportions of the parts.
         parts: Box<[usize]>,
     },
-    /// The axis, or a part of it, does not hold this number of heads.
+    /// The axis, or a part of it, does not divide into this number of heads.
     #[error("{len} elements along {axis} are not {heads} heads")]
     HeadWidth {
         /// The axis.
@@ -81,7 +81,7 @@ pub enum Misfit {
         /// Number of heads.
         heads: usize,
     },
-    /// Query heads do not come in groups of one size, a group for each key and value head.
+    /// Query heads do not divide evenly among the key and value heads.
     #[error("{heads} query heads do not divide into {kv} groups, one for each key and value head")]
     HeadGroups {
         /// Number of query heads.
@@ -89,12 +89,12 @@ pub enum Misfit {
         /// Number of key and value heads.
         kv: usize,
     },
-    /// What lies on disk is not cut along this axis, whatever the number of ranks.
+    /// The tensor on disk cannot be cut along this axis, for any number of ranks.
     #[error("cannot be cut along {axis}: {reason}")]
     Uncuttable {
         /// The axis.
         axis: Axis,
-        /// Why not.
+        /// The reason.
         reason: &'static str,
     },
     /// Experts lie along the dimension that would be cut.
@@ -106,7 +106,7 @@ pub enum Misfit {
 }
 
 impl Misfit {
-    /// The same with the numbers of ranks over which it works, if it says them.
+    /// The same with the numbers of ranks that work, for variants that list them.
     pub(super) fn with_sizes_that_do(mut self, works_over: impl Fn(usize) -> bool) -> Self {
         if let Self::Heads { works, .. } | Self::Uneven { works, .. } | Self::Block { works, .. } =
             &mut self

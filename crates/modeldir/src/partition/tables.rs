@@ -1,7 +1,7 @@
-//! What the tensors of known model families are; data.
+//! The rules for the tensors of known model families; data.
 //!
-//! Each line is a pattern of names on disk and what a rank takes of them. Where a family has a name
-//! that others have too, its tensors are cut alike, so families are made of lists that they share.
+//! Each line is a pattern of names on disk and the part that a rank takes. Tensors of the same name
+//! are cut alike in all families, so families share lists.
 
 use super::layout::Layout;
 use super::rule::{Ep, Pp};
@@ -9,9 +9,9 @@ use super::rule::{Ep, Pp};
 /// The rules of a model family.
 #[derive(Debug)]
 pub(super) struct Family {
-    /// `model_type` of the configurations that have these tensors.
+    /// The values of `model_type` in configurations of this family.
     pub(super) model_types: &'static [&'static str],
-    /// Whether the output head is the embedding where the configuration does not say.
+    /// Whether the output head is the embedding if the configuration does not say.
     pub(super) tied: bool,
     pub(super) lists: &'static [&'static [Line]],
 }
@@ -26,7 +26,7 @@ pub(super) struct Line {
     pub(super) layout: Option<Layout>,
 }
 
-/// What a rank takes of a tensor.
+/// The part of a tensor that a rank takes.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Take {
     /// All of it.
@@ -37,11 +37,11 @@ pub(super) enum Take {
     In,
     /// Gate and up, one after the other along the outputs.
     GateUp,
-    /// Gate and up, in turn along the outputs.
+    /// Gate and up, alternating along the outputs.
     Pairs,
     /// Tokens.
     Vocab,
-    /// Query heads, or heads that have all of theirs together.
+    /// Query heads, or heads with their query, key and value rows together.
     Query,
     /// Key or value heads.
     KeyValue,
@@ -49,17 +49,17 @@ pub(super) enum Take {
     Groups,
     /// Query, key and value heads, one after the other along the outputs.
     Qkv,
-    /// By what the configuration of a Falcon says: `Groups`, `Qkv` or `Query`.
+    /// `Groups`, `Qkv` or `Query`, by the configuration of a Falcon model.
     FalconQkv,
     /// Query heads along the inputs.
     FromHeads,
 }
 
-/// Where a tensor is in a pipeline, if its name tells no layer or one that does not count.
+/// The pipeline stage of a tensor whose name has no layer, or one that does not decide.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Place {
     On(Pp),
-    /// The first stage, and the last if the head is tied to it.
+    /// The first stage, and also the last if the head is tied to the embedding.
     Embedding,
 }
 
@@ -92,14 +92,14 @@ impl Line {
     }
 }
 
-/// What stands beside a language model that it reads from: seen or heard before the first layer.
+/// Encoders of images and sound, whose output the first layer reads.
 const OTHER_SENSES: &[Line] = &[line(
     "**.(vision_tower|vision_model|visual|audio_tower|multi_modal_projector).**",
     Take::Whole,
 )
 .on(Pp::First)];
 
-/// Embedding, last norm and head of what calls its layers `layers`.
+/// Embedding, last norm and head of models with layers named `layers`.
 const ENDS: &[Line] = &[
     line("**.embed_tokens.*", Take::Vocab).embedding(),
     line("**.lm_head.*", Take::Vocab).on(Pp::Last),
@@ -108,7 +108,8 @@ const ENDS: &[Line] = &[
     line("**.(model|language_model).norm.*", Take::Whole).on(Pp::Last),
 ];
 
-/// Layers beyond those of the model, which predict tokens further ahead with ends of their own.
+/// Extra layers after those of the model, which predict tokens further ahead and have their own
+/// embedding, norm and head.
 const EXTRA_LAYERS: &[Line] = &[
     line("**.layers.{l}.embed_tokens.*", Take::Vocab).on(Pp::Layer),
     line("**.layers.{l}.shared_head.head.*", Take::Vocab).on(Pp::Layer),
@@ -125,7 +126,7 @@ const ATTENTION: &[Line] = &[
     line("**.self_attn.o_proj.*", Take::FromHeads),
 ];
 
-/// Attention by way of a latent: the ways into it are whole, those out of it have heads.
+/// Latent attention: projections into the latent are whole, those out of it have heads.
 const LATENT_ATTENTION: &[Line] = &[
     line("**.self_attn.(q_a_proj|kv_a_proj_with_mqa).*", Take::Whole),
     line("**.self_attn.(q|q_b|kv_b)_proj.*", Take::Query),
@@ -143,7 +144,7 @@ const MLP: &[Line] = &[
 
 const PLAIN_MLP: &[Line] = &[line("**.mlp.c_fc.*", Take::Out), line("**.mlp.c_proj.*", Take::In)];
 
-/// Experts by name, what chooses among them, and those that all tokens visit.
+/// Experts by name, their router, and the shared experts.
 const EXPERTS: &[Line] = &[
     line("**.mlp.gate.*", Take::Whole),
     line("**.mlp.shared_expert_gate.*", Take::Whole),
@@ -178,7 +179,7 @@ const LLAMA4_EXPERTS: &[Line] = &[
     line("**.feed_forward.shared_expert.down_proj.*", Take::In),
 ];
 
-/// Heads that have their query, key and value together, as in GPT-NeoX and what came of it.
+/// Heads with their query, key and value rows together, as in GPT-NeoX and its descendants.
 const TOGETHER: &[Line] = &[
     line("**.(attention|self_attention).dense.*", Take::FromHeads),
     line("**.mlp.dense_h_to_4h.*", Take::Out),
@@ -193,7 +194,7 @@ const GPT_NEOX: &[Line] = &[
     line("**.attention.(bias|masked_bias)", Take::Whole),
 ];
 
-/// Ends of what calls its layers `h`.
+/// Embedding, last norm and head of models with layers named `h`.
 const H_ENDS: &[Line] = &[
     line("**.(wte|word_embeddings).*", Take::Vocab).embedding(),
     line("**.(wpe|word_embeddings_layernorm).*", Take::Whole).on(Pp::First),

@@ -1,4 +1,4 @@
-//! The short forms in which cuts are written in JSON.
+//! The short forms of cuts in JSON.
 
 use std::num::NonZeroUsize;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::tp::{Heads, Part, Split, Tp};
 
-/// [`Tp`] as it is written.
+/// The JSON form of [`Tp`].
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename = "Tp", rename_all = "lowercase")]
 pub(super) enum TpForm {
@@ -33,7 +33,7 @@ pub(super) enum HeadsForm {
     Shared([NonZeroUsize; 2]),
 }
 
-/// [`Part`] as it is written.
+/// The JSON form of [`Part`].
 #[derive(Serialize, Deserialize)]
 #[serde(untagged, expecting = "expected a size above 0, or {size, heads} or {size, kv_heads}")]
 pub(super) enum PartForm {
@@ -159,7 +159,7 @@ impl From<Tp> for TpForm {
     }
 }
 
-/// The short form of a cut, if there is one that means the same.
+/// The short form of a cut, if there is an equivalent one.
 fn short(split: &Split) -> Option<TpForm> {
     let first = split.parts.first()?;
     let mut forms = vec![TpForm::Col, TpForm::Row, TpForm::Vocab];

@@ -1,13 +1,13 @@
-//! How errors and reports say numbers of ranks and names.
+//! How errors and reports print numbers of ranks and names.
 
 use std::fmt;
 
 use tensorfile::Quoted;
 
-/// Numbers of ranks up to here are tried for errors that say what would do.
+/// Maximum number of ranks tried for errors that list the numbers that work.
 const MAX_TRIED: usize = 256;
 
-/// Numbers of ranks that an error names at most.
+/// Maximum numbers of ranks in an error.
 const MAX_NAMED: usize = 12;
 
 /// The first numbers of ranks, from two on, over which something works.
@@ -15,7 +15,7 @@ pub(super) fn sizes_that_do(works_over: impl Fn(usize) -> bool) -> Box<[usize]> 
     (2..=MAX_TRIED).filter(|size| works_over(*size)).take(MAX_NAMED).collect()
 }
 
-/// Displays in what units something is counted, if they are not ones.
+/// Displays the unit of a length, if it is not 1.
 pub(super) struct Units(pub(super) usize);
 
 impl fmt::Display for Units {
@@ -24,7 +24,7 @@ impl fmt::Display for Units {
     }
 }
 
-/// Displays the numbers of ranks that would do.
+/// Displays the numbers of ranks that work.
 pub(super) struct Works<'a>(pub(super) &'a [usize]);
 
 impl fmt::Display for Works<'_> {
@@ -49,7 +49,7 @@ impl fmt::Display for Divisors {
     }
 }
 
-/// Displays how many layers were expected beside stages, if that is known.
+/// Displays the expected number of layers after the number of stages, if it is known.
 pub(super) struct AndLayers(pub(super) Option<usize>);
 
 impl fmt::Display for AndLayers {
@@ -58,7 +58,7 @@ impl fmt::Display for AndLayers {
     }
 }
 
-/// Displays names in a row, cut after ten.
+/// Displays the first ten names and the number of others.
 pub(super) struct Shown<'a>(pub(super) &'a [String]);
 
 impl fmt::Display for Shown<'_> {

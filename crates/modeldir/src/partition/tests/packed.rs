@@ -1,4 +1,4 @@
-//! Where a cut falls in all that belongs to a weight if the ranks do not get the same.
+//! Uneven cuts of a weight and its companions.
 
 use serde_json::{Value, json};
 use tensorfile::{Dtype, Selection};
@@ -93,7 +93,7 @@ fn the_group_size_counts_along_the_inputs_and_the_last_group_may_be_short() {
         [8, 64],
         &[(weight, dim(0, 40..72), dim(1, 40..68)), (scale, dim(0, 40..72), dim(1, 5..9))],
     );
-    // Without the weight, only the size of a group tells where they lie.
+    // Without the weight, only the group size locates them.
     let alone = |axis, align| parts(Some(four_bits(64)), aligned(axis, align), &[scale]);
     assert_eq!(alone("in", 64).unwrap(), [dim(1, 5..9)]);
     let error = alone("out", 8).unwrap_err().to_string();
@@ -111,7 +111,7 @@ fn zero_points_are_packed_along_the_outputs_or_not_at_all() {
             (("m.weight_zero_point", Dtype::I32, &[65, 9]), dim(0, 33..65), dim(1, 5..9)),
         ],
     );
-    // Nothing has to be known of bits where there is one for each output.
+    // With one for each output, bits need not be known.
     check(
         None,
         [8, 64],
@@ -132,7 +132,7 @@ fn blocks_of_one_matrix_have_no_dimension_of_experts() {
         &[
             (("m.up_blocks", Dtype::U8, &[72, 18, 16]), dim(0, 40..72), dim(1, 10..18)),
             (("m.up_scales", Dtype::U8, &[72, 18]), dim(0, 40..72), dim(1, 10..18)),
-            // Too few dimensions for blocks: plain tensors by such names.
+            // Too few dimensions for blocks: plain tensors of these names.
             (("n.up_blocks", Dtype::U8, &[72, 576]), dim(0, 40..72), dim(1, 320..576)),
             (("n.up_scales", Dtype::U8, &[72]), dim(0, 40..72), whole()),
         ],

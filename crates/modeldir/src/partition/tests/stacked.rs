@@ -1,11 +1,11 @@
-//! Which tensors of an expert layer hold all experts, and what a rank takes of them.
+//! Tensors that hold all experts of a layer, and the part of a rank.
 
 use serde_json::{Value, json};
 use tensorfile::{Dtype, Selection};
 
 use super::{Given, cut, dim, whole};
 
-/// What rank 1 of 2 takes if a rule says that these tensors are of all experts.
+/// The parts of rank 1 of 2 if a rule says that these tensors hold all experts.
 fn second_half(rule: Value, tensors: &[Given<'_>]) -> Vec<Option<Selection>> {
     let mut rule = rule;
     rule["match"] = json!("**");
@@ -21,7 +21,7 @@ fn a_tensor_holds_all_experts_if_it_has_a_dimension_more_than_one_of_an_expert()
         (("e.w_bias", Dtype::BF16, &[4, 8]), half()),
         (("e.w_blocks", Dtype::U8, &[4, 8, 2, 16]), half()),
         (("e.w_scales", Dtype::U8, &[4, 8, 2]), half()),
-        // One matrix, and one bias, are not of several experts.
+        // One matrix and one bias do not hold several experts.
         (("router.bias", Dtype::BF16, &[4]), whole()),
         (("router.weight", Dtype::BF16, &[4, 8]), whole()),
         (("router.correction", Dtype::BF16, &[4]), whole()),
@@ -100,7 +100,7 @@ fn experts_are_not_counted_unless_they_are_shared_out() {
         &[("e.3.weight", Dtype::U8, &[4, 2]), ("stack", Dtype::U8, &[4, 8, 6])];
     let parts = cut(&rules, &json!({"tp": "1/2"}), tensors).unwrap().parts;
     assert_eq!(parts, [dim(0, 2..4), dim(0, 2..4)]);
-    // One rank may hold them in an order of its own, which is a way to share them out.
+    // A single rank may hold them in another order, which also is a split.
     let slots = json!({"experts": {"slots": [[3, 3, 0, 1]]}});
     let error = cut(&rules, &slots, tensors).unwrap_err().to_string();
     assert_eq!(error, r#"tensor "e.3.weight": expert 3 is not one of 2, counted from 0"#);
