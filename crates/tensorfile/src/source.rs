@@ -1,4 +1,4 @@
-//! A file on disk: opened without surprises, and recognised later.
+//! `SourceFile`: a regular file on disk, opened safely and checked for changes.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
@@ -8,9 +8,9 @@ use std::sync::Arc;
 use crate::identity::Identity;
 use crate::{Error, ErrorKind, FileKind, ReadAt, Result};
 
-/// A regular file, open for positioned reads, and which file it was when it was opened.
+/// A regular file, open for positioned reads, with its identity at opening.
 ///
-/// A name may lead to another file later; this one stays what it is. Symbolic links are followed.
+/// If the path leads to another file later, this one stays open. Symbolic links are followed.
 ///
 /// ```
 /// use tensorfile::{ErrorKind, FileKind, SourceFile};
@@ -40,8 +40,8 @@ impl SourceFile {
     ///
     /// # Errors
     ///
-    /// Fails where nothing has this path, where it leads to something other than a regular file,
-    /// and where the operating system refuses.
+    /// Fails if nothing has this path, if it leads to something other than a regular file, or if
+    /// the operating system refuses.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let (file, metadata) = open_regular(path).map_err(|kind| kind.at(path))?;
@@ -54,29 +54,29 @@ impl SourceFile {
         &self.path
     }
 
-    /// The length of the file in bytes when it was opened; [`ReadAt::byte_len`] is the one now.
+    /// The length of the file in bytes when it was opened; [`ReadAt::byte_len`] is the current one.
     #[must_use]
     pub fn opened_len(&self) -> u64 {
         self.identity.byte_len()
     }
 
-    /// Which file it was, and in which state, when it was opened.
+    /// The identity and state of the file when it was opened.
     #[must_use]
     pub fn identity(&self) -> Identity {
         self.identity
     }
 
-    /// The file itself, for what this type does not do.
+    /// The underlying file.
     #[must_use]
     pub fn file(&self) -> &File {
         &self.file
     }
 
-    /// The same file, opened again for reads that pass by the page cache (`O_DIRECT`).
+    /// The same file, opened again for reads that bypass the page cache (`O_DIRECT`).
     ///
-    /// Such reads need positions, lengths and addresses that are multiples of what the file system
-    /// says. `None` where there is no such thing: on systems other than Linux, on file systems that
-    /// refuse, and if the path leads to another file by now.
+    /// Such reads need positions, lengths and addresses that are multiples of the file system's
+    /// block size. `None` on systems other than Linux, if the file system refuses, or if the path
+    /// leads to another file by now.
     #[must_use]
     pub fn reopen_direct(&self) -> Option<File> {
         let file = open_direct(&self.path)?;
@@ -84,31 +84,31 @@ impl SourceFile {
         opened.is_of_same_file(&self.identity).then_some(file)
     }
 
-    /// Fills `buf` with the bytes from `offset` on, as [`ReadAt::read_exact_at`], but with an error
-    /// that names the file.
+    /// Fills `buf` with the bytes from `offset` on; as [`ReadAt::read_exact_at`], but its error
+    /// names the file.
     ///
     /// # Errors
     ///
-    /// Fails with [`ErrorKind::ReadPastEnd`] where the file ends before, otherwise with
+    /// Fails with [`ErrorKind::ReadPastEnd`] if the file ends too early, otherwise with
     /// [`ErrorKind::Read`].
     pub fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> Result<()> {
         ReadAt::read_exact_at(&self.file, buf, offset)
             .map_err(|error| self.error(read_error(self, buf.len(), offset, error)))
     }
 
-    /// Succeeds unless the file was written to or shortened since it was opened.
+    /// Checks that the file was neither written to nor shortened since it was opened.
     ///
-    /// It looks at the length, the time of the last write and the time of the last change. The
-    /// last one no program can set, so that a write is noticed even if the time of the last write
-    /// is put back. It does not count where the number of the file's names has changed as well: a
-    /// file that was replaced under its name by a rename, or removed, or given another name by a
-    /// hard link, is still the file that was opened.
+    /// It compares the length, the time of the last write and the time of the last change. Programs
+    /// cannot set the time of the last change, so a write is noticed even if the time of the last
+    /// write is reset. That time is ignored if the number of hard links has changed too: a file
+    /// that was replaced by a rename, removed, or given another name by a hard link is still the
+    /// file that was opened.
     ///
-    /// Not noticed: a write whose traces a program put back, if the file also lost or gained a
-    /// name; a write within the tick of the file system's clock in which the file was opened; a
-    /// write through a mapping, until the system sets the times; whatever a file system does that
-    /// keeps no such times. Refused though no byte changed: new permissions or another owner, the
-    /// file itself moved to another name, the time of its last write set.
+    /// Not noticed: a write after which a program resets the time of the last write, if the file
+    /// also lost or gained a name; a write within the clock tick of the file system in which the
+    /// file was opened; a write through a mapping, until the system updates the times; any write on
+    /// a file system without such times. Refused although no byte changed: new permissions or
+    /// another owner, a rename of the file itself, a new time of the last write.
     ///
     /// # Errors
     ///
@@ -119,12 +119,11 @@ impl SourceFile {
         self.identity.compare(&Identity::of(&metadata)).map_err(|kind| self.error(kind))
     }
 
-    /// Succeeds if this is the file that had this identity, and nobody has written to it since.
+    /// Checks that this is the file with this identity, and that it was not written to since.
     ///
-    /// That is told from the device and the inode, and from what
-    /// [`check_unchanged`](Self::check_unchanged) looks at. A file system that numbers its inodes
-    /// anew each time a file is opened is refused, and the error says so; where there are no
-    /// inodes at all, length and time of last write decide.
+    /// It compares device, inode, and what [`check_unchanged`](Self::check_unchanged) compares. On
+    /// a file system that changes the inode at each opening this always fails, with an error that
+    /// says so; on systems without inodes, length and time of last write decide.
     ///
     /// # Errors
     ///
@@ -152,7 +151,7 @@ impl ReadAt for SourceFile {
     }
 }
 
-/// Opens a regular file, and looks at what was opened.
+/// Opens a regular file and checks what was opened.
 fn open_regular(path: &Path) -> Result<(File, Metadata), ErrorKind> {
     let file = open_without_waiting(path).map_err(|error| why_not_opened(path, error))?;
     let metadata = file.metadata().map_err(|error| ErrorKind::io("look at it", error))?;
@@ -163,7 +162,7 @@ fn open_regular(path: &Path) -> Result<(File, Metadata), ErrorKind> {
     }
 }
 
-/// Opens for reading; returns at once even if nobody writes into a FIFO, and takes no terminal.
+/// Opens for reading; does not wait for the writer of a FIFO, nor takes a controlling terminal.
 fn open_without_waiting(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true);
@@ -192,7 +191,7 @@ fn open_direct(_path: &Path) -> Option<File> {
     None
 }
 
-/// What is wrong with a path that could not be opened.
+/// The error for a path that could not be opened.
 fn why_not_opened(path: &Path, error: io::Error) -> ErrorKind {
     if error.kind() == io::ErrorKind::NotFound {
         return match fs::read_link(path) {
@@ -200,7 +199,7 @@ fn why_not_opened(path: &Path, error: io::Error) -> ErrorKind {
             Err(_) => ErrorKind::NotFound,
         };
     }
-    // A socket, some devices and, on Windows, a folder cannot be opened at all.
+    // Sockets, some devices and, on Windows, folders cannot be opened at all.
     match fs::metadata(path) {
         Ok(metadata) if !metadata.is_file() => ErrorKind::NotARegularFile { kind: kind(&metadata) },
         _ => ErrorKind::io("open it", error),
@@ -228,7 +227,7 @@ fn kind(metadata: &Metadata) -> FileKind {
     FileKind::Other
 }
 
-/// The error for a read of `len` bytes at `start` that failed.
+/// The error for a failed read of `len` bytes at `start`.
 pub(crate) fn read_error(
     source: &(impl ReadAt + ?Sized),
     len: usize,

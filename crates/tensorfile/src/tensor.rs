@@ -1,4 +1,4 @@
-//! A tensor: name, dtype, shape and bytes, shared or borrowed.
+//! `Tensor`: name, dtype, shape and shared bytes.
 
 use std::fmt;
 use std::ops::Range;
@@ -8,10 +8,10 @@ use crate::element::Element;
 use crate::view::TensorView;
 use crate::{Buffer, Dtype, ErrorKind, Result, shape};
 
-/// A tensor that shares the buffer its bytes are in.
+/// A tensor whose bytes are in a shared buffer.
 ///
-/// Cloning copies three pointers. The bytes are those of the file: little-endian, row-major, the
-/// packed dtypes packed.
+/// Cloning copies three pointers. The bytes are as in the file: little-endian, row-major, packed
+/// dtypes packed.
 ///
 /// ```
 /// use tensorfile::{Buffer, Dtype, Tensor};
@@ -33,12 +33,12 @@ pub struct Tensor {
 }
 
 impl Tensor {
-    /// A tensor whose bytes are `range` of `buffer`.
+    /// A tensor whose bytes are this range of the buffer.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::SizeMismatch`] if the range is not inside the
-    /// buffer, or not of the length that dtype and shape need.
+    /// [`ErrorKind::SizeMismatch`] if the range is not inside the buffer, or not as long as dtype
+    /// and shape need.
     pub fn new(
         name: impl Into<Arc<str>>,
         dtype: Dtype,
@@ -111,7 +111,7 @@ impl Tensor {
         self.view().to_vec()
     }
 
-    /// The elements of a float tensor, converted to `f32`.
+    /// The elements of a float tensor, as `f32`.
     ///
     /// # Errors
     ///
@@ -126,7 +126,7 @@ impl Tensor {
         TensorView::of_checked(&self.name, self.dtype, &self.shape, self.bytes())
     }
 
-    /// The buffer that the bytes are in, which other tensors may share.
+    /// The buffer of the bytes, which other tensors may share.
     #[must_use]
     pub const fn buffer(&self) -> &Buffer {
         &self.buffer

@@ -6,7 +6,7 @@ use half::{bf16, f16};
 use crate::element::{self, ByteOrder, Element, cast_or_copy};
 use crate::{Dtype, ErrorKind, Result, float8, reserve};
 
-/// Elements converted at a time: a block stays in the first-level cache.
+/// Elements converted per block: a block fits the first-level cache.
 const BLOCK: usize = 1024;
 
 /// The elements of a float tensor as `f32`; see [`TensorView::to_f32`](crate::TensorView::to_f32).
@@ -27,7 +27,7 @@ pub(crate) fn to_f32(dtype: Dtype, bytes: &[u8]) -> Result<Vec<f32>, ErrorKind> 
     }
 }
 
-/// Converts block by block, so that the result is written once and never zeroed before.
+/// Converts block by block, so that the result is written once and not zeroed first.
 fn widen<T: Element>(
     dtype: Dtype,
     bytes: &[u8],

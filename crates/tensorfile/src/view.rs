@@ -1,4 +1,4 @@
-//! A tensor whose bytes are borrowed.
+//! `TensorView`: a tensor whose bytes are borrowed.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use crate::element::{self, ByteOrder, Element};
 use crate::to_f32::to_f32;
 use crate::{Dtype, Error, ErrorKind, Result, shape};
 
-/// A tensor that borrows its bytes; what a [`Tensor`](crate::Tensor) gives to read.
+/// A tensor that borrows its bytes, from a [`Tensor`](crate::Tensor) or elsewhere.
 #[derive(Clone, Copy)]
 pub struct TensorView<'a> {
     name: &'a str,
@@ -20,13 +20,13 @@ impl<'a> TensorView<'a> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::SizeMismatch`] if there are not as many bytes as dtype and shape need.
+    /// [`ErrorKind::SizeMismatch`] if the number of bytes is not what dtype and shape need.
     pub fn new(name: &'a str, dtype: Dtype, shape: &'a [usize], bytes: &'a [u8]) -> Result<Self> {
         shape::check(dtype, shape, bytes.len() as u64).map_err(|kind| kind.in_tensor(name))?;
         Ok(Self { name, dtype, shape, bytes })
     }
 
-    /// A view of as many bytes as dtype and shape need.
+    /// A view of bytes already checked against dtype and shape.
     pub(crate) const fn of_checked(
         name: &'a str,
         dtype: Dtype,
@@ -57,7 +57,7 @@ impl<'a> TensorView<'a> {
     /// The number of elements.
     #[must_use]
     pub fn num_elements(&self) -> usize {
-        // `new` found the product of the bytes to fit.
+        // `new` found that the number of bytes fits.
         shape::num_elements(self.shape).unwrap_or(usize::MAX)
     }
 
@@ -75,38 +75,38 @@ impl<'a> TensorView<'a> {
 
     /// The elements, in place.
     ///
-    /// Tensors read into owned memory are aligned for their dtype whatever the file's layout;
-    /// mapped and borrowed ones are aligned only if the file is laid out so.
+    /// Tensors read into owned memory are always aligned for their dtype; mapped and borrowed ones
+    /// only if the file aligns them.
     ///
     /// # Errors
     ///
-    /// - [`ErrorKind::DtypeMismatch`] if the elements are not of type `T`.
-    /// - [`ErrorKind::Unaligned`] if the bytes are not aligned for `T`; an empty tensor always is.
+    /// - [`ErrorKind::DtypeMismatch`] if the elements do not have type `T`.
+    /// - [`ErrorKind::Unaligned`] if the bytes are not aligned for `T`; never for an empty tensor.
     /// - [`ErrorKind::InvalidBool`] if a byte of a `BOOL` tensor is neither 0 nor 1.
-    /// - [`ErrorKind::BigEndianHost`] on a big-endian machine, where elements are wider than a byte.
+    /// - [`ErrorKind::BigEndianHost`] on a big-endian machine, if elements are wider than a byte.
     pub fn as_slice<T: Element>(&self) -> Result<&'a [T]> {
         element::cast(self.dtype, self.bytes, ByteOrder::HOST).map_err(|kind| self.error(kind))
     }
 
-    /// The elements, copied: from any address, and in the machine's own byte order.
+    /// The elements, copied, at any alignment and in the machine's byte order.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::DtypeMismatch`] and [`ErrorKind::InvalidBool`] as [`as_slice`](Self::as_slice);
-    /// [`ErrorKind::OutOfMemory`] if there is no memory for the copy.
+    /// [`ErrorKind::OutOfMemory`] if there is not enough memory for the copy.
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
         element::copy(self.dtype, self.bytes, ByteOrder::HOST).map_err(|kind| self.error(kind))
     }
 
-    /// The elements of a float tensor, converted to `f32`.
+    /// The elements of a float tensor, as `f32`.
     ///
-    /// `F16`, `BF16` and the 8-bit floats are converted exactly and NaN stays NaN. `F64` is
-    /// rounded to the nearest `f32`, ties to even, and to infinity beyond the largest.
+    /// `F16`, `BF16` and the 8-bit floats are exact, and NaN stays NaN. `F64` is rounded to the
+    /// nearest `f32`, ties to even, and to infinity beyond the largest.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::DtypeMismatch`] for the integers, `BOOL`, `C64` and the packed `F4` and `F6` types;
-    /// [`ErrorKind::OutOfMemory`] if there is no memory for the result.
+    /// [`ErrorKind::DtypeMismatch`] for the integers, `BOOL`, `C64` and the packed `F4` and `F6`
+    /// types; [`ErrorKind::OutOfMemory`] if there is not enough memory for the result.
     pub fn to_f32(&self) -> Result<Vec<f32>> {
         to_f32(self.dtype, self.bytes).map_err(|kind| self.error(kind))
     }

@@ -1,4 +1,4 @@
-//! Writing tensors to one file, all of it or nothing.
+//! `Writer`: writes tensors to one file, completely or not at all.
 
 mod on_disk;
 
@@ -16,12 +16,12 @@ use crate::format::{
 use crate::limit::{Limit, LimitOn};
 use crate::{Dtype, ErrorKind, Result, Tensor, reserve, shape};
 
-/// Collects tensors and writes them as one file, with the layout of the reference writer.
+/// Collects tensors and writes them to one file, with the layout of the reference writer.
 ///
 /// Tensors are sorted by dtype, widest first, then by name; the header is padded with spaces so
-/// that the data starts at a multiple of 8 bytes. The same tensors give the same bytes, whatever
-/// the order they were added in. Bytes are borrowed until they are written, and never copied
-/// together in memory by [`save`](Self::save).
+/// that the data starts at a multiple of 8 bytes. The same tensors give the same bytes, in whatever
+/// order they are added. The bytes of tensors are borrowed, and [`save`](Self::save) writes them
+/// without collecting them in memory.
 ///
 /// ```
 /// use tensorfile::{Dtype, Writer};
@@ -42,8 +42,8 @@ pub struct Writer<'a> {
     tensors: BTreeMap<Cow<'a, str>, Entry<'a>>,
 }
 
-/// How a file is written: by default only what is read by default, so the limits are those of
-/// [`HeaderOptions`](crate::HeaderOptions). Fields may be added there and here.
+/// Limits of a file to write. The defaults are those of [`HeaderOptions`](crate::HeaderOptions), so
+/// that a file is written only if it can be read by default. Fields may be added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriterOptions {
     /// The longest header that is written, in bytes; 100,000,000 by default, and never more than
@@ -68,7 +68,7 @@ impl Default for WriterOptions {
     }
 }
 
-/// A tensor to be written, but for its name.
+/// A tensor to be written, without its name.
 #[derive(Clone)]
 struct Entry<'a> {
     dtype: Dtype,
@@ -89,7 +89,7 @@ impl<'a> Writer<'a> {
         Self { options, ..Self::default() }
     }
 
-    /// The same writer with one more entry of metadata, or another value for the key.
+    /// Adds an entry of metadata, or replaces the value of the key.
     ///
     /// Entries are written in the order of their keys.
     #[must_use]
@@ -98,7 +98,7 @@ impl<'a> Writer<'a> {
         self
     }
 
-    /// Adds these entries to the metadata; from no entries, empty metadata is written.
+    /// Adds these entries to the metadata; without entries, writes empty metadata.
     pub fn extend_metadata<K, V>(&mut self, entries: impl IntoIterator<Item = (K, V)>)
     where
         K: Into<String>,
@@ -108,13 +108,13 @@ impl<'a> Writer<'a> {
         self.metadata.get_or_insert_default().extend(entries);
     }
 
-    /// Adds a tensor; its bytes are as they shall be in the file, little-endian and row-major.
+    /// Adds a tensor; its bytes must be as in the file, little-endian and row-major.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::ReservedName`] for the name `__metadata__`, [`ErrorKind::NameTaken`] for one that
-    /// was added before, [`ErrorKind::Limit`] for a name or a shape over the limits,
-    /// [`ErrorKind::SizeMismatch`] if there are not as many bytes as dtype and shape need.
+    /// [`ErrorKind::ReservedName`] for the name `__metadata__`, [`ErrorKind::NameTaken`] for one
+    /// that was added before, [`ErrorKind::Limit`] for a name or a shape over the limits,
+    /// [`ErrorKind::SizeMismatch`] if the number of bytes is not what dtype and shape need.
     pub fn add(
         &mut self,
         name: impl Into<Cow<'a, str>>,
@@ -145,8 +145,8 @@ impl<'a> Writer<'a> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Limit`] for what is over the limits, [`ErrorKind::OutOfMemory`] if there is no
-    /// memory for the file.
+    /// [`ErrorKind::Limit`] if a limit is exceeded; [`ErrorKind::OutOfMemory`] if there is not
+    /// enough memory for the file.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         self.in_memory().map_err(|kind| kind.at(Path::new(IN_MEMORY)))
     }
@@ -162,17 +162,16 @@ impl<'a> Writer<'a> {
         Ok(bytes)
     }
 
-    /// Writes the file, replacing what is at `path`; blocks until it is on the disk.
+    /// Writes the file, replacing any at `path`; blocks until it is on the disk.
     ///
-    /// The bytes go to a hidden temporary file in the same folder, which takes the name when it
-    /// is complete and synced. Whatever fails until then, the old file stays as it was and the
-    /// temporary file is removed; only a process that is killed leaves one behind. One thing can
-    /// fail afterwards: syncing the folder. Then the new file is in its place, complete and synced,
-    /// but its name may be lost with the power, and the error's action is `sync its folder after
-    /// replacing the file`; a folder that cannot be synced at all is no error. The old file is not
-    /// written to, so tensors mapped from it can be saved over it, and stay valid. A symbolic link is
-    /// replaced, not followed. The mode of the file is 0666 less the umask, whatever the mode of
-    /// the old file.
+    /// The bytes are written to a hidden temporary file in the same folder, which is renamed when
+    /// it is complete and synced. If anything fails before, the old file is unchanged and the
+    /// temporary file is removed; only a killed process leaves one behind. Afterwards, syncing the
+    /// folder can fail. Then the new file is in place, complete and synced, but a power loss may
+    /// undo the rename, and the error's action is `sync its folder after replacing the file`; a
+    /// folder that does not support syncing is no error. The old file is not written to, so tensors
+    /// mapped from it can be saved over it, and stay valid. A symbolic link is replaced, not
+    /// followed. The mode of the file is 0666 without the umask, whatever the mode of the old file.
     ///
     /// # Errors
     ///
@@ -187,7 +186,7 @@ impl<'a> Writer<'a> {
         on_disk::replace(path, |file| write_all(file, &head, &tensors))
     }
 
-    /// Refuses a tensor that cannot be in the file, or that readers would refuse.
+    /// Refuses a tensor that cannot be in the file, or that readers refuse.
     fn check(&self, name: &str, entry: &Entry<'_>) -> Result<(), ErrorKind> {
         if name == METADATA_KEY {
             return Err(ErrorKind::ReservedName);
@@ -202,7 +201,7 @@ impl<'a> Writer<'a> {
         shape::check(entry.dtype, &entry.shape, entry.bytes.len() as u64)
     }
 
-    /// The bytes before the data, and the tensors in the order of the file.
+    /// The bytes before the data, and the tensors in file order.
     fn layout(&self) -> Result<(Vec<u8>, Vec<&Entry<'a>>), ErrorKind> {
         let (found, max) = (self.tensors.len() as u64, self.options.max_tensors as u64);
         Limit::check(LimitOn::Tensors, found, max, "WriterOptions::max_tensors")?;
@@ -231,7 +230,7 @@ impl fmt::Debug for Writer<'_> {
     }
 }
 
-/// Appends the header, in the very form that the reference writer gives it.
+/// Appends the header, byte for byte as the reference writer does.
 fn push_header(
     out: &mut Vec<u8>,
     metadata: Option<&BTreeMap<String, String>>,

@@ -1,4 +1,4 @@
-//! A file put in the place of another, whole or not at all.
+//! Replaces a file atomically.
 
 use std::fs::File;
 use std::io;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::ErrorKind;
 
-/// Puts what `write` writes and syncs in the place of the file at this path.
+/// Replaces the file at this path by a new one, which `write` writes and syncs.
 pub(super) fn replace(
     path: &Path,
     write: impl FnOnce(&mut File) -> io::Result<()>,
@@ -22,7 +22,7 @@ pub(super) fn replace(
     sync_folder(folder).map_err(failed("sync its folder after replacing the file"))
 }
 
-/// A file without a name that anyone looks for, which is removed when it is dropped.
+/// A hidden temporary file, removed when it is dropped.
 fn temporary_file(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".tensorfile-").suffix(".tmp");
@@ -34,11 +34,11 @@ fn temporary_file(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
     builder.tempfile_in(folder)
 }
 
-/// Makes the new name of the file outlive a loss of power, where the system can.
+/// Syncs the folder, so that the rename survives a power loss, if the system supports it.
 #[cfg(unix)]
 fn sync_folder(folder: &Path) -> io::Result<()> {
     match File::open(folder).and_then(|folder| folder.sync_all()) {
-        // Folders that may be written to but not read, and file systems that cannot sync one.
+        // Folders with write but no read permission, and file systems that cannot sync folders.
         Err(error) if is_unsupported(error.kind()) => Ok(()),
         synced => synced,
     }
