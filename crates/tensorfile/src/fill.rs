@@ -58,11 +58,11 @@ mod tests {
     use super::fill;
     use crate::{Dtype, Selection};
 
-    /// What is read along, and what is read at once.
+    /// What is read with a gap, and what at once.
     const MAX_GAP: usize = 16 << 10;
     const MAX_BLOCK: usize = 1 << 20;
 
-    /// The reads that a selection of a U8 tensor of this shape takes; the result is checked.
+    /// The reads of a selection of a U8 tensor of this shape; checks the result.
     fn reads(shape: &[usize], selection: &Selection) -> Vec<Range<usize>> {
         let num_bytes = shape.iter().product();
         let mut state = 1_u32;

@@ -101,7 +101,7 @@ mod tests {
         values(dtype).unwrap()[usize::from(code)]
     }
 
-    /// `exponent` and `mantissa` as fields of a format, by the definition in words.
+    /// The value of `exponent` and `mantissa` by the definition of the format.
     fn by_definition(code: u8, mantissa_bits: i32, bias: i32) -> f32 {
         let sign = if code >= 128 { -1.0 } else { 1.0 };
         let steps = f64::from(1u8 << mantissa_bits);

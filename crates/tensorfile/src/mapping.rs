@@ -61,7 +61,7 @@ impl TensorFile<SourceFile> {
 /// happens when the medium fails. Replacing the file by a rename is harmless: the mapping keeps the
 /// old one.
 unsafe fn map_file(file: &File) -> Result<Buffer, ErrorKind> {
-    let metadata = file.metadata().map_err(|error| ErrorKind::io("look at it", error))?;
+    let metadata = file.metadata().map_err(|error| ErrorKind::io("read its metadata", error))?;
     let byte_len = metadata.len();
     // No system maps zero bytes.
     if byte_len == 0 {

@@ -115,7 +115,7 @@ impl SourceFile {
     /// Fails with [`ErrorKind::Changed`].
     pub fn check_unchanged(&self) -> Result<()> {
         let metadata = self.file.metadata();
-        let metadata = metadata.map_err(|error| self.error(ErrorKind::io("look at it", error)))?;
+        let metadata = metadata.map_err(|error| self.error(ErrorKind::io("read its metadata", error)))?;
         self.identity.compare(&Identity::of(&metadata)).map_err(|kind| self.error(kind))
     }
 
@@ -154,7 +154,7 @@ impl ReadAt for SourceFile {
 /// Opens a regular file and checks what was opened.
 fn open_regular(path: &Path) -> Result<(File, Metadata), ErrorKind> {
     let file = open_without_waiting(path).map_err(|error| why_not_opened(path, error))?;
-    let metadata = file.metadata().map_err(|error| ErrorKind::io("look at it", error))?;
+    let metadata = file.metadata().map_err(|error| ErrorKind::io("read its metadata", error))?;
     if metadata.is_file() {
         Ok((file, metadata))
     } else {

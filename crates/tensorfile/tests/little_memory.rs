@@ -1,5 +1,5 @@
-//! A long header where there is little memory: an error, and not the end of the process. A binary of
-//! its own, for its allocator refuses what is beyond a limit.
+//! A long header with too little memory is an error and does not abort the process. A binary of its
+//! own, because its allocator refuses memory beyond a limit.
 #![expect(unsafe_code, reason = "an allocator is unsafe to write")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tensorfile::{ErrorKind, Header, HeaderOptions};
 
-/// The allocator of the system, up to a number of bytes.
+/// The system's allocator, up to a number of bytes.
 struct Limited {
     used: AtomicUsize,
     max: AtomicUsize,
@@ -18,7 +18,7 @@ struct Limited {
 static ALLOCATOR: Limited =
     Limited { used: AtomicUsize::new(0), max: AtomicUsize::new(usize::MAX) };
 
-// SAFETY: memory is the system's; what is refused is a null pointer, as the trait has it.
+// SAFETY: memory is the system's; a refusal is a null pointer, as the trait demands.
 unsafe impl GlobalAlloc for Limited {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let used = self.used.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
@@ -26,18 +26,18 @@ unsafe impl GlobalAlloc for Limited {
             self.used.fetch_sub(layout.size(), Ordering::Relaxed);
             return std::ptr::null_mut();
         }
-        // SAFETY: our caller vouches for the layout.
+        // SAFETY: our caller guarantees the layout.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
         self.used.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: our caller vouches for both, and all memory is the system's.
+        // SAFETY: our caller guarantees both, and all memory is the system's.
         unsafe { System.dealloc(memory, layout) }
     }
 }
 
-/// A file whose header has many short names, in no order.
+/// A file whose header has many short names, unsorted.
 fn file(end: &str) -> Vec<u8> {
     let mut json = String::from("{");
     for number in 0..20_000_u32 {
@@ -51,7 +51,7 @@ fn file(end: &str) -> Vec<u8> {
 
 #[test]
 fn a_long_header_that_finds_too_little_memory_is_an_error() {
-    // As writers write it, and in a form that the slower parser reads.
+    // In the form of writers, and in one for the general parser.
     for (end, tensors) in [("}", 20_000), (" }", 20_000)] {
         let file = file(end);
         let (mut refused, mut read) = (0, 0);

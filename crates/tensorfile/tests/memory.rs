@@ -1,5 +1,5 @@
-//! The memory that a hostile header takes, held to the bound that the documentation states. A
-//! binary of its own, whose tests take turns, for it counts what every thread allocates.
+//! The peak memory of a hostile header is within the documented bound. A binary of its own, whose
+//! tests take turns, because it counts the allocations of all threads.
 
 use std::fmt::Write;
 use std::sync::Mutex;
@@ -10,15 +10,14 @@ use tensorfile::{HeaderOptions, TensorFile};
 #[global_allocator]
 static ALLOCATOR: PeakAlloc = PeakAlloc;
 
-/// The length that every header is given, or a little more. It is also a little more than lists
-/// that grow by doubling have room for.
+/// The least length of each header, a little more than the capacity of lists that grow by doubling.
 const HEADER_LEN: usize = (2 << 20) + (1 << 15);
 
-/// What the documentation of `HeaderOptions::max_header_bytes` promises, with the other limits as they
-/// are by default and with `max_rank` raised.
+/// The bounds in the docs of `HeaderOptions::max_header_bytes`, with default limits and with
+/// `max_rank` raised.
 const MAX_FACTORS: [f64; 2] = [6.0, 11.0];
 
-/// As many parts as make a header, between `start` and `end`; each is told its number.
+/// Enough parts for a header, between `start` and `end`; each gets its number.
 fn repeated(start: &str, end: &str, mut part: impl FnMut(&mut String, usize)) -> String {
     let mut json = String::with_capacity(HEADER_LEN + 1024);
     json.push_str(start);
@@ -32,7 +31,7 @@ fn repeated(start: &str, end: &str, mut part: impl FnMut(&mut String, usize)) ->
     json + end
 }
 
-/// Writes the name of this number, of three characters so that as many as can be fit a header.
+/// Writes the name of this number, in three characters, so that a header has as many as possible.
 fn push_name(json: &mut String, number: usize, order: Order) {
     // 64 characters that need no escape: from the colon on, without the backslash.
     let digit = |place: usize| {
@@ -50,13 +49,13 @@ enum Order {
     Scattered,
 }
 
-/// What comes before and after the dimensions of a tensor `w`; `shape` is how its shape begins.
+/// The text before and after the dimensions of a tensor `w`; `shape` begins its shape.
 fn tensor(shape: &str) -> (String, String) {
     let (dtype, offsets) = (r#""dtype":"U8""#, r#""data_offsets":[0,0]"#);
     (format!(r#"{{"w":{{{dtype},{offsets},"shape":{shape}"#), "]}}".to_owned())
 }
 
-/// Headers that take as much as they can, each with its name.
+/// Headers that take as much memory as possible, each with a name.
 fn hostile_headers() -> Vec<(&'static str, String)> {
     let entry = r#"{"dtype":"U8","shape":[0],"data_offsets":[0,0]}"#;
     let deep_entry = r#"{"dtype":"U8","shape":[0,1,1,1,1],"data_offsets":[0,0]}"#;
@@ -110,11 +109,11 @@ fn hostile_headers() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Lets one test at a time count.
+/// Held by the test that counts.
 static COUNTING: Mutex<()> = Mutex::new(());
 
-/// Opens a file of this header, and returns what came of it and the most memory that it took, as a
-/// multiple of the length of the header.
+/// Opens a file of this header; returns the result and the peak memory, as a multiple of the
+/// header's length.
 fn open(json: &str, options: &HeaderOptions) -> (tensorfile::Result<usize>, f64) {
     let file = [&(json.len() as u64).to_le_bytes(), json.as_bytes()].concat();
     let before = ALLOCATOR.current_usage();

@@ -1,15 +1,15 @@
-//! Whatever call to a source fails, for the first, the second, and so on: an error that names the
-//! file, until the use makes fewer calls and gives what it gives without a fault.
+//! Fails the first call to a source, then the second, and so on: each is an error that names the
+//! file, until no call fails and the result is that without a fault.
 
 use std::io::{self, ErrorKind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tensorfile::{Dtype, Error, HeaderOptions, ReadAt, Selection, TensorFile, Writer};
 
-/// Bytes in memory, of which one call fails.
+/// Bytes in memory, one call to which fails.
 struct Failing<'a> {
     bytes: &'a [u8],
-    /// Calls until then.
+    /// Calls before that one.
     left: AtomicUsize,
     kind: ErrorKind,
 }
@@ -35,7 +35,7 @@ impl ReadAt for Failing<'_> {
     }
 }
 
-/// Opens, reads a tensor whole, and scattered parts of it; returns all bytes that were read.
+/// Opens, reads a tensor whole and in scattered parts; returns all bytes read.
 fn used(source: Failing<'_>) -> Result<Vec<u8>, Error> {
     let file = TensorFile::from_source("m.safetensors", source, &HeaderOptions::default())?;
     let mut bytes = file.read("w")?.bytes().to_vec();

@@ -1,4 +1,4 @@
-//! Buffers of every size and kind.
+//! Buffers of each size and kind.
 
 use super::{ALIGN, Buffer, BufferMut, HUGE_PAGE, MAP_FROM, padding};
 use crate::ErrorKind;

@@ -116,7 +116,7 @@ pub enum ErrorKind {
     #[error("{0}")]
     Limit(Limit),
     /// The header length reaches past the end of the file.
-    #[error("header of {header_len} bytes declared, the file has {byte_len} bytes in all")]
+    #[error("header of {header_len} bytes declared, the file has {byte_len} bytes")]
     HeaderPastEnd {
         /// The declared length of the header.
         header_len: u64,
@@ -290,6 +290,6 @@ pub enum ErrorKind {
     #[error("the name is reserved for metadata")]
     ReservedName,
     /// Two tensors to be written have one name.
-    #[error("a tensor of this name is already there")]
+    #[error("a tensor of this name was added before")]
     NameTaken,
 }

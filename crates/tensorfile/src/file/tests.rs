@@ -1,4 +1,4 @@
-//! Files from every source, whole and in part, sound and not.
+//! Files from each source, whole and in part, valid and malformed.
 
 use std::cell::RefCell;
 use std::io;
@@ -21,7 +21,7 @@ fn sample() -> Vec<u8> {
     writer.to_bytes().unwrap()
 }
 
-/// Bytes that remember which of them were read.
+/// A source that records which of its bytes were read.
 #[derive(Debug)]
 struct Counting<'a> {
     bytes: &'a [u8],
@@ -155,11 +155,11 @@ fn a_file_that_shrank_is_an_error_naming_the_tensor() {
     let part = Selection::all().with_range(0, 2..4);
     let error = file.read_selection("packed", &part).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::ReadPastEnd { .. }));
-    // What is still there may be what was opened or not; nobody can know.
+    // The remaining bytes may be the opened ones or not; it cannot be known.
     let error = file.read("scalar").unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Changed { .. }));
     assert!(error.to_string().contains("f.safetensors: tensor \"packed\": changed "), "{error}");
-    // SAFETY: the file is not touched any more.
+    // SAFETY: nothing writes to the file again.
     #[expect(unsafe_code, reason = "that a changed file is not mapped is to be shown")]
     let error = unsafe { file.map() }.unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Changed { .. }), "{error:?}");

@@ -44,7 +44,7 @@ fn value(float: Float, code: u32) -> f64 {
     if is_negative { -magnitude } else { magnitude }
 }
 
-/// The nearest value that a type has, ties to even, by arithmetic that is exact in 64 bits.
+/// The nearest value of a type, ties to even, by arithmetic that is exact in 64 bits.
 fn nearest(to: Float, value: f64) -> f64 {
     let (digits, least, largest) = match to {
         Float::F16 => (10, -14, 65504.0),
@@ -60,7 +60,7 @@ fn nearest(to: Float, value: f64) -> f64 {
     if rounded.abs() > largest { f64::INFINITY.copysign(value) } else { rounded }
 }
 
-/// Converts these codes, and holds every one to the definition.
+/// Converts these codes, and compares each with the definition.
 fn check(from: Float, to: Float, codes: &[u32]) {
     let before: Vec<u8> =
         codes.iter().flat_map(|code| code.to_le_bytes()[..from.byte_len()].to_vec()).collect();
@@ -92,7 +92,7 @@ fn every_code_of_16_bits_is_converted_by_the_definition() {
 
 #[test]
 fn f32_is_rounded_to_nearest_even_over_all_exponents() {
-    // Around every place at which either type rounds, subnormals too, and what lies between.
+    // Around each value at which either type rounds, subnormals too, and between.
     let mut mantissas = vec![0, 0x7f_ffff, 0x12_3456, 0x55_5555, 0x2a_aaaa];
     for bit in 0..23 {
         for upper in [0, 1 << bit, 3 << bit, u32::MAX << bit] {
@@ -126,7 +126,7 @@ fn any_length_comes_from_any_address_to_any_other() {
     for from in ALL {
         for to in ALL.into_iter().filter(|to| *to != from) {
             for len in [0, 1, 7, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK + 3] {
-                // 1.0 and 2.0 in turns, which all three types have.
+                // 1.0 and 2.0 in turns: values of all three types.
                 let bytes = |float: Float| {
                     let one = |i: usize| match float {
                         Float::F16 => f16::from_f32(1.0 + (i % 2) as f32).to_le_bytes().to_vec(),

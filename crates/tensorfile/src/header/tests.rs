@@ -21,7 +21,7 @@ fn refused(result: Result<Header, Error>) -> ErrorKind {
     result.unwrap_err().into_kind()
 }
 
-/// The error for a header, which must be of this kind and say exactly this.
+/// Asserts that a header gives an error of this kind with exactly this message.
 macro_rules! assert_refused {
     ($json:expr, $data_len:expr, $variant:pat, $message:expr) => {{
         let error = parse($json, $data_len).unwrap_err();
@@ -31,7 +31,7 @@ macro_rules! assert_refused {
     }};
 }
 
-// Here, as they use the macro.
+// After the macro, which they use.
 mod layout;
 mod limits;
 

@@ -1,4 +1,4 @@
-//! Selections lowered to runs, by hand and against listing every element.
+//! Selections lowered to runs, compared with literals and with a list of every element.
 #![expect(clippy::single_range_in_vec_init, reason = "lists of one run are meant")]
 #![expect(clippy::arithmetic_side_effects, reason = "the listing is of small shapes")]
 
@@ -48,7 +48,7 @@ fn literal_cases_lower_to_literal_runs() {
         (all().with_ranges(0, vec![2..4, 0..2, 0..2]), &[4], &[6], &[2..4, 0..2, 0..2]),
         // The last part of a row and the first of the next are one run.
         (all().with_ranges(1, vec![0..1, 3..4]), &[2, 4], &[2, 2], &[0..1, 3..5, 7..8]),
-        // So are they when the same row is taken again.
+        // So they are if the same row is taken twice.
         (
             all().with_ranges(0, vec![0..1, 0..1]).with_ranges(1, vec![2..4, 0..2]),
             &[1, 4],
@@ -167,7 +167,7 @@ fn cuts_within_a_byte_are_refused() {
             "{error}"
         );
     }
-    // Each range cuts a byte, both together do not.
+    // Each range splits a byte, both together do not.
     let joined = Selection::all().with_ranges(0, vec![0..1, 1..2]);
     assert_eq!(runs(&joined, Dtype::F4, &[4]), [0..1]);
 }
@@ -183,7 +183,7 @@ fn repeats_beyond_the_address_range_are_refused() {
     }
 }
 
-/// The runs of a selection by listing every selected element, or `None` if one cuts a byte.
+/// The runs of a selection from a list of every selected element, or `None` if one splits a byte.
 fn by_listing(
     lists: &[Vec<Range<usize>>],
     shape: &[usize],

@@ -1,4 +1,4 @@
-//! Files that stay, change, move and are none.
+//! Files that stay, change or move, and paths that are no files.
 
 use std::fs;
 use std::path::Path;
@@ -77,7 +77,7 @@ fn names_may_come_and_go() {
     };
     let (before, other) = (time_of_change(), dir.path().join("other"));
     fs::hard_link(&path, &other).unwrap();
-    // As above, until the time of change is another.
+    // As above, until the time of change differs.
     while time_of_change() == before {
         fs::remove_file(&other).unwrap();
         fs::hard_link(&path, &other).unwrap();
@@ -97,7 +97,7 @@ fn reopened_for_direct_reads_it_is_the_same_file_or_none() {
     let source = SourceFile::open(&path).unwrap();
     match source.reopen_direct() {
         Some(direct) => assert_eq!(direct.metadata().unwrap().len(), 100),
-        // Not by a macro, whose text nobody sees of a test that passes.
+        // Not with `println!`, whose output is hidden if the test passes.
         None => {
             let message = format!("NOT RUN: direct reads of {path:?}\n");
             std::io::Write::write_all(&mut std::io::stderr(), message.as_bytes()).unwrap();

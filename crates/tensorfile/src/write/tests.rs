@@ -1,4 +1,4 @@
-//! Files as the reference writes them, and those that are not written.
+//! Files as the reference writes them, and files refused.
 
 use super::{Writer, WriterOptions};
 use crate::{Buffer, Dtype, ErrorKind, Header, HeaderOptions, LimitOn, Tensor};
@@ -116,7 +116,7 @@ fn names_that_cannot_be_are_refused() {
     assert!(matches!(reserved.kind(), ErrorKind::ReservedName), "{reserved}");
     writer.add("a", Dtype::U8, &[1], b"a").unwrap();
     let taken = writer.add("a", Dtype::I8, vec![1], b"b").unwrap_err();
-    assert_eq!(taken.to_string(), r#"tensor "a": a tensor of this name is already there"#);
+    assert_eq!(taken.to_string(), r#"tensor "a": a tensor of this name was added before"#);
 }
 
 #[test]
@@ -233,7 +233,7 @@ fn a_disk_that_is_full_leaves_everything_as_it_was() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.safetensors");
     fs::write(&path, b"the old file").unwrap();
-    // No process can fill a disk politely; one that may not write long files meets the same.
+    // A limit on the length of files stands in for a full disk.
     let limited = std::process::Command::new("sh")
         .args(["-c", "trap '' XFSZ; ulimit -f 1024; exec \"$0\" --exact \"$1\""])
         .args([std::env::current_exe().unwrap().as_os_str(), THIS_TEST.as_ref()])

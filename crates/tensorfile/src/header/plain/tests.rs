@@ -1,4 +1,4 @@
-//! The plain form against the general parser.
+//! Compares the parser of the plain form with the general one.
 
 use std::cell::Cell;
 
@@ -65,7 +65,7 @@ fn what_is_not_of_the_plain_form_is_left_to_the_general_parser() {
     }
 }
 
-/// A number as a header may give it: mostly as it should be.
+/// A number in a header, mostly a valid one.
 fn number() -> impl Strategy<Value = &'static str> {
     let odd = vec![
         "",
@@ -87,7 +87,7 @@ fn number() -> impl Strategy<Value = &'static str> {
     prop_oneof![40 => select(vec!["0", "1", "2", "17", "4294967296"]), 1 => select(odd)]
 }
 
-/// Numbers in brackets, of which now and then one is wrong.
+/// Numbers in brackets, sometimes with a wrong one.
 fn numbers(count: impl Into<SizeRange>) -> impl Strategy<Value = String> {
     let ends = prop_oneof![
         60 => Just(("[", "]")),
@@ -96,14 +96,14 @@ fn numbers(count: impl Into<SizeRange>) -> impl Strategy<Value = String> {
     (vec(number(), count), ends).prop_map(|(n, (start, end))| start.to_owned() + &n.join(",") + end)
 }
 
-/// A string with its quotes; few of them, so that some are the same.
+/// A string in quotes, from a small set, so that some are equal.
 fn string() -> impl Strategy<Value = &'static str> {
     let odd = vec![r"\u0061", r"a\n", "\"a", "a\u{7}", "__metadata__", r"\", "\u{ff}\"\""];
     let plain = vec!["", "a", "b", "layers.0.weight", "a name of more than eight bytes", "模型"];
     prop_oneof![60 => select(plain), 1 => select(odd)]
 }
 
-/// A tensor's entry: its fields in any order, now and then one of them missing, twice or unknown.
+/// A tensor's entry: its fields in any order, sometimes with one missing, twice or unknown.
 fn entry() -> impl Strategy<Value = String> {
     let dtype =
         prop_oneof![40 => select(vec!["U8", "F32", "F8_E4M3"]), 1 => select(vec!["u8", ""])];
@@ -164,7 +164,7 @@ fn nothing_makes_the_plain_form_mean_something_else() {
             Ok(())
         })
         .unwrap();
-    // The comparison means something only if both verdicts are met often.
+    // The comparison is meaningful only if both verdicts are frequent.
     let (plain_forms, refused) = (plain_forms.get(), refused.get());
     assert!(plain_forms > CASES / 3 && refused > CASES / 10, "{plain_forms}, {refused}");
 }

@@ -1,4 +1,4 @@
-//! Lengths and limits, to the last byte that passes and the first that does not.
+//! Lengths and limits: the last accepted byte and the first refused one.
 
 use super::{file, read, refused};
 use crate::{Error, ErrorKind, Header, HeaderOptions, LimitOn};
@@ -33,13 +33,13 @@ fn no_option_lets_a_header_be_longer_than_its_places_can_count() {
     assert_eq!(too_long.to_string(), "header of 4294967296 bytes, the limit is 4294967295");
 }
 
-/// What the limit that refused a header is on, what was found, and the limit.
+/// The exceeded limit of a refused header: what, found and limit.
 fn limit_of(error: &Error) -> (LimitOn, u64, u64) {
     let ErrorKind::Limit(limit) = error.kind() else { panic!("{error:?}") };
     (limit.what, limit.found, limit.limit)
 }
 
-/// Reads a header of these tensors, plain and not.
+/// Reads a header of these tensors, in the plain form and another.
 fn within(options: &HeaderOptions, names: &[&str], shape: &str) -> Result<(), Error> {
     let entries = names
         .iter()
