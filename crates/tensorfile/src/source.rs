@@ -115,7 +115,8 @@ impl SourceFile {
     /// Fails with [`ErrorKind::Changed`].
     pub fn check_unchanged(&self) -> Result<()> {
         let metadata = self.file.metadata();
-        let metadata = metadata.map_err(|error| self.error(ErrorKind::io("read its metadata", error)))?;
+        let metadata =
+            metadata.map_err(|error| self.error(ErrorKind::io("read its metadata", error)))?;
         self.identity.compare(&Identity::of(&metadata)).map_err(|kind| self.error(kind))
     }
 
