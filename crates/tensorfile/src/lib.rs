@@ -40,7 +40,7 @@ mod file;
 mod fill;
 mod header;
 mod identity;
-#[doc(hidden)] // Of no use outside: it is here for `modeldir`, which reads hostile text too.
+#[doc(hidden)] // For `modeldir`, which parses hostile text too.
 pub mod json_text;
 mod read_at;
 mod reads;
@@ -98,14 +98,14 @@ pub use header::{Header, HeaderOptions, Metadata, TensorInfo, TrailingBytes};
 pub use identity::Identity;
 pub use limit::{Limit, LimitOn};
 pub use lookalike::{LfsPointer, Lookalike};
-#[doc(hidden)] // Of no use but to keep errors short: it is here for `modeldir`.
+#[doc(hidden)] // For `modeldir`, to keep errors short.
 pub use quote::shortened;
 pub use quote::{PathText, Quoted};
 pub use read_at::ReadAt;
 pub use reads::{Read, Rows};
 pub use selection::Selection;
 pub use selection_fault::SelectionFault;
-#[doc(hidden)] // Not of this format: it is here for `modeldir`, which answers in the same way.
+#[doc(hidden)] // For `modeldir`, whose errors suggest names in the same way.
 pub use similar::similar_names;
 pub use source::SourceFile;
 pub use tensor::Tensor;

@@ -1,5 +1,5 @@
 //! Maps files into memory; the only room that does.
-#![expect(unsafe_code, reason = "a mapped file can change under its readers; the caller vouches")]
+#![expect(unsafe_code, reason = "only the caller can guarantee that a mapped file does not change")]
 
 use std::fs::File;
 use std::sync::Arc;
