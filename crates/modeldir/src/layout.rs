@@ -46,6 +46,11 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
+    /// An empty layout, with room for the requests of this many parts, most of which need one.
+    pub(crate) fn for_parts(count: usize) -> Self {
+        Self { requests: Vec::with_capacity(count), ..Self::default() }
+    }
+
     /// Places the next part, by shard and in file order; returns its range in the memory of its
     /// shard.
     pub(crate) fn place(&mut self, tensor: IndexedTensor<'_>, part: &Part) -> Range<u64> {

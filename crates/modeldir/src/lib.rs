@@ -123,7 +123,7 @@ pub use transform::Transform;
 pub use tensorfile;
 /// The types of one file that appear here, so that one dependency is enough.
 pub use tensorfile::{
-    Dtype, Float, FloatCast, HeaderOptions, Limit, LimitOn, Read, Rows, Selection, Tensor,
+    Dtype, Float, FloatCast, HeaderOptions, Limit, LimitOn, Read, Row, Rows, Selection, Tensor,
     TensorView, TrailingBytes, half,
 };
 

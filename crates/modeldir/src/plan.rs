@@ -105,22 +105,22 @@ impl LoadPlan {
     }
 
     /// Lays these parts, given in name order, out in memory: shard by shard and in file order.
-    fn laid_out(index: &Arc<Index>, parts: Vec<Part>) -> Self {
+    fn laid_out(index: &Arc<Index>, mut parts: Vec<Part>) -> Self {
+        let place = |(i, part): (u32, &Part)| {
+            let tensor = index.tensor(part.tensor);
+            (tensor.shard().id(), i, tensor.file_range().start)
+        };
+        let mut in_order: Vec<_> = (0..).zip(&parts).map(place).collect();
+        // Tensors without bytes can share a start; their names decide then.
+        in_order.sort_unstable_by_key(|&(shard, i, start)| (shard, start, i));
         let mut by_name = vec![0; parts.len()];
-        let names = by_name.iter_mut().zip(parts);
-        let mut in_order: Vec<_> = names
-            .map(|(position, part)| {
-                let tensor = index.tensor(part.tensor);
-                (tensor.file_order(), position, part)
-            })
-            .collect();
-        in_order.sort_unstable_by_key(|(file_order, ..)| *file_order);
-        let mut layout = Layout::default();
+        let mut layout = Layout::for_parts(parts.len());
         let mut placed = Vec::with_capacity(in_order.len());
-        for (number, (_, position, part)) in (0..).zip(in_order) {
-            *position = number;
+        for (position, (_, i, _)) in (0..).zip(in_order) {
+            let part = nth_mut(&mut parts, i).take();
             let memory_range = layout.place(index.tensor(part.tensor), &part);
             placed.push(Placed { part, memory_range });
+            *nth_mut(&mut by_name, i) = position;
         }
         let (requests, memory) = layout.finish();
         let index = Arc::clone(index);
@@ -286,4 +286,9 @@ impl LoadPlan {
         let kept = self.planned().filter(|planned| choose(*planned));
         Self::of_parts(&self.index, kept.map(|planned| planned.part().clone()).collect())
     }
+}
+
+/// The item of a list at a position that was counted along it.
+fn nth_mut<T>(list: &mut [T], position: u32) -> &mut T {
+    list.get_mut(position as usize).expect("positions are those of the list")
 }

@@ -6,8 +6,11 @@
 //! of it, and a test compares with listing every element.
 #![deny(clippy::indexing_slicing)]
 
-use std::iter;
 use std::ops::Range;
+use std::sync::Arc;
+
+use crate::dimension::{Dimension, folded};
+use crate::read::Row;
 
 /// The bytes that a selection takes, as runs relative to the start of the tensor.
 ///
@@ -23,18 +26,12 @@ pub struct ByteRuns {
     span: Range<usize>,
     /// Bits of one element; all that follows is in elements.
     bits: usize,
-    /// The dimensions outside the runs.
+    /// The dimensions outside the runs, with complete ones folded into those around them.
     outer: Vec<Dimension>,
     /// The dimension of which runs are ranges; inner ones are part of its stride.
     inner: Dimension,
-}
-
-/// The ranges taken of one dimension: none empty, none adjacent to the next.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Dimension {
-    pub(crate) ranges: Vec<Range<usize>>,
-    /// Elements from one index of this dimension to the next.
-    pub(crate) stride: usize,
+    /// The runs of each index of the last outer dimension.
+    row: Arc<Row>,
 }
 
 impl ByteRuns {
@@ -50,12 +47,15 @@ impl ByteRuns {
         outer: Vec<Dimension>,
         inner: Dimension,
     ) -> Self {
+        let outer = folded(outer);
         let num_rows: usize = outer.iter().map(Dimension::len).product();
         let byte_len = num_rows * inner.len() * inner.stride * bits / 8;
         let num_merges = num_merges(num_rows, &outer, &inner);
         let num_runs = num_rows * inner.ranges.len() - num_merges;
         let span = span(&outer, &inner, bits);
-        Self { shape, byte_len, num_runs, span, bits, outer, inner }
+        let stride = outer.last().map_or(0, |rows| (rows.stride * bits / 8) as u64);
+        let row = Arc::new(Row { stride, runs: inner.runs(bits).collect() });
+        Self { shape, byte_len, num_runs, span, bits, outer, inner, row }
     }
 
     /// The extents of the selected part.
@@ -93,6 +93,11 @@ impl ByteRuns {
         (&self.outer, &self.inner, self.bits)
     }
 
+    /// The runs of each row, which is one index of the last dimension outside the runs.
+    pub(crate) fn row(&self) -> &Arc<Row> {
+        &self.row
+    }
+
     /// The first range of the innermost cut dimension with a run that does not begin and end on a
     /// byte.
     pub(crate) fn range_that_cuts_a_byte(&self) -> Option<&Range<usize>> {
@@ -110,34 +115,6 @@ impl ByteRuns {
             });
             if whole_bytes_away { None } else { self.inner.ranges.first() }
         })
-    }
-}
-
-impl Dimension {
-    /// A dimension of one index, for tensors without dimensions.
-    pub(crate) fn one() -> Self {
-        Self { ranges: iter::once(0..1).collect(), stride: 0 }
-    }
-
-    /// The number of indices taken.
-    pub(crate) fn len(&self) -> usize {
-        self.ranges.iter().map(Range::len).sum()
-    }
-
-    /// The first index taken.
-    pub(crate) fn first(&self) -> usize {
-        self.ranges.first().map_or(0, |range| range.start)
-    }
-
-    fn last(&self) -> usize {
-        self.ranges.last().map_or(0, |range| range.end - 1)
-    }
-
-    /// The smallest range that holds all ranges.
-    fn hull(&self) -> Option<Range<usize>> {
-        let start = self.ranges.iter().map(|range| range.start).min()?;
-        let end = self.ranges.iter().map(|range| range.end).max()?;
-        Some(start..end)
     }
 }
 

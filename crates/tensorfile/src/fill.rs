@@ -3,7 +3,7 @@
 use std::mem;
 use std::ops::Range;
 
-use crate::reads::{Read, in_memory};
+use crate::read::{Read, in_memory};
 use crate::{BufferMut, ByteRuns, Result};
 
 /// Most bytes of one read of rows.

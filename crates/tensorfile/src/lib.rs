@@ -42,6 +42,7 @@ mod header;
 mod identity;
 #[doc(hidden)] // For `modeldir`, which parses hostile text too.
 pub mod json_text;
+mod read;
 mod read_at;
 mod reads;
 mod rows;
@@ -54,6 +55,7 @@ mod shape;
 // Tensors: elements, memory, parts.
 mod buffer;
 mod byte_runs;
+mod dimension;
 mod dtype;
 mod element;
 mod float8;
@@ -101,8 +103,8 @@ pub use lookalike::{LfsPointer, Lookalike};
 #[doc(hidden)] // For `modeldir`, to keep errors short.
 pub use quote::shortened;
 pub use quote::{PathText, Quoted};
+pub use read::{Read, Row, Rows};
 pub use read_at::ReadAt;
-pub use reads::{Read, Rows};
 pub use selection::Selection;
 pub use selection_fault::SelectionFault;
 #[doc(hidden)] // For `modeldir`, whose errors suggest names in the same way.

@@ -1,198 +1,16 @@
-//! The reads of a selection: ranges of bytes, and evenly spaced rows. Pure.
+//! The reads of a selection: its rows, read whole or run by run. Pure.
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
-use std::iter;
 use std::ops::Range;
 use std::sync::Arc;
 
-use serde::Serialize;
-
 use crate::byte_runs::ByteRuns;
+use crate::read::{Read, Row, Rows, len};
+use crate::rows::Groups;
 
 /// The longest gap between two runs of one read. A separate read costs about as much as copying
 /// this many bytes, and pages of cache and disk are 4 KiB anyway.
 const MAX_GAP: u64 = 16 << 10;
-
-/// One or more reads, and the runs taken of their bytes.
-///
-/// Positions are those of a file, or relative to the start of a tensor.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Read {
-    /// One read of a range, all of which is taken.
-    Whole(Range<u64>),
-    /// One read of rows with the gaps between their runs; the runs are taken.
-    Block(Rows),
-    /// A read for each run of the rows, without the gaps.
-    Runs(Rows),
-}
-
-/// Evenly spaced rows, with the same runs of bytes taken from each.
-///
-/// A cut of the columns of a matrix is one of these, however many rows there are.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Rows {
-    /// The position of the first byte taken of the first row.
-    pub start: u64,
-    /// Bytes from one row to the next.
-    pub stride: u64,
-    /// Number of rows.
-    pub count: u64,
-    /// The runs taken of each row, relative to its first taken byte, in the order of the result;
-    /// none empty. Shared by the rows of one selection.
-    pub runs: Arc<[Range<u64>]>,
-}
-
-impl Read {
-    /// The number of bytes read.
-    #[must_use]
-    pub fn byte_len(&self) -> u64 {
-        match self {
-            Self::Whole(range) => len(range),
-            Self::Block(rows) => len(&rows.span()),
-            Self::Runs(rows) => rows.byte_len(),
-        }
-    }
-
-    /// The number of bytes taken of those read.
-    #[must_use]
-    pub fn wanted_len(&self) -> u64 {
-        match self {
-            Self::Whole(range) => len(range),
-            Self::Block(rows) | Self::Runs(rows) => rows.byte_len(),
-        }
-    }
-
-    /// The range from the first byte taken to the last.
-    #[must_use]
-    pub fn span(&self) -> Range<u64> {
-        match self {
-            Self::Whole(range) => range.clone(),
-            Self::Block(rows) | Self::Runs(rows) => rows.span(),
-        }
-    }
-
-    /// The same reads, moved by this many bytes: in the file in which the tensor starts there.
-    #[must_use]
-    pub fn shifted(self, by: u64) -> Self {
-        let shifted = |rows: Rows| Rows { start: rows.start.saturating_add(by), ..rows };
-        match self {
-            Self::Whole(range) => {
-                Self::Whole(range.start.saturating_add(by)..range.end.saturating_add(by))
-            }
-            Self::Block(rows) => Self::Block(shifted(rows)),
-            Self::Runs(rows) => Self::Runs(shifted(rows)),
-        }
-    }
-}
-
-impl Rows {
-    /// The number of bytes taken of each row.
-    #[must_use]
-    pub fn row_len(&self) -> u64 {
-        self.runs.iter().map(len).fold(0, u64::saturating_add)
-    }
-
-    /// The number of bytes taken of all rows.
-    #[must_use]
-    pub fn byte_len(&self) -> u64 {
-        self.row_len().saturating_mul(self.count)
-    }
-
-    /// The range from the first byte taken to the last.
-    #[must_use]
-    pub fn span(&self) -> Range<u64> {
-        let row_end = self.runs.iter().map(|run| run.end).max().unwrap_or(0);
-        let last_row = self.stride.saturating_mul(self.count.saturating_sub(1));
-        self.start..self.start.saturating_add(last_row).saturating_add(row_end)
-    }
-
-    /// The rows in pieces of at most this many, and at least one.
-    pub fn pieces(&self, rows: u64) -> impl Iterator<Item = Self> + use<> {
-        let mut rest = self.clone();
-        iter::from_fn(move || {
-            let piece = Self { count: rest.count.min(rows.max(1)), ..rest.clone() };
-            rest.count = rest.count.saturating_sub(piece.count);
-            rest.start = rest.start.saturating_add(rest.stride.saturating_mul(piece.count));
-            (piece.count > 0).then_some(piece)
-        })
-    }
-
-    /// The runs of all rows, in the order of the result.
-    pub fn iter(&self) -> impl Iterator<Item = Range<u64>> {
-        (0..self.count).flat_map(|row| {
-            let start = self.start.saturating_add(self.stride.saturating_mul(row));
-            let at = move |run: &Range<u64>| {
-                start.saturating_add(run.start)..start.saturating_add(run.end)
-            };
-            self.runs.iter().map(at)
-        })
-    }
-
-    /// Calls `take` with each run of the rows, in the order of the result.
-    ///
-    /// # Panics
-    ///
-    /// If `block`, the bytes of the [`span`](Self::span) of the rows, is shorter than that.
-    pub fn take_from(&self, block: &[u8], mut take: impl FnMut(&[u8])) {
-        let mut row_start = 0_u64;
-        for _ in 0..self.count {
-            for run in &*self.runs {
-                let ends = [run.start, run.end].map(|end| in_memory(row_start.saturating_add(end)));
-                let [start, end] = ends;
-                take(block.get(start..end).expect("the block is as long as the span of the rows"));
-            }
-            row_start = row_start.saturating_add(self.stride);
-        }
-    }
-
-    /// The mean gap between two runs, in bytes.
-    fn gap(&self) -> u64 {
-        let gaps = self.stride.saturating_sub(self.row_len());
-        gaps.checked_div(self.runs.len() as u64).unwrap_or(0)
-    }
-
-    /// The reads of these rows, as in [`ByteRuns::reads`].
-    fn reads(&self, longest: u64) -> impl Iterator<Item = Read> + use<> {
-        let is_block = self.gap() <= MAX_GAP;
-        let bytes_per_row = if is_block { self.stride } else { self.row_len() };
-        let pieces = self.pieces(longest.checked_div(bytes_per_row).unwrap_or(longest));
-        pieces.flat_map(move |rows| {
-            let read = if is_block { Read::Block } else { Read::Runs };
-            let single = (rows.count == 1).then(|| rows.reads_of_one(longest));
-            let several = (rows.count > 1).then(|| read(rows));
-            single.into_iter().flatten().chain(several)
-        })
-    }
-
-    /// The reads of a single row: one for each run, or for several short ones near each other.
-    fn reads_of_one(&self, longest: u64) -> impl Iterator<Item = Read> + use<> {
-        let Self { start, ref runs, .. } = *self;
-        let (runs, mut next) = (Arc::clone(runs), 0_usize);
-        iter::from_fn(move || {
-            let rest = runs.get(next..)?;
-            let first = rest.first()?.start;
-            let is_near = |pair: &&[Range<u64>]| match pair {
-                [a, b] => are_near(a, b) && len(&(first..b.end)) <= longest,
-                _ => false,
-            };
-            let num_near = rest.windows(2).take_while(is_near).count();
-            let together = rest.get(..=num_near)?;
-            next = next.saturating_add(together.len());
-            let start = start.saturating_add(first);
-            Some(match together {
-                [run] => Read::Whole(start..start.saturating_add(len(run))),
-                _ => {
-                    let from_first = |run: &Range<u64>| {
-                        run.start.saturating_sub(first)..run.end.saturating_sub(first)
-                    };
-                    let runs = together.iter().map(from_first).collect();
-                    Read::Block(Self { start, stride: 0, count: 1, runs })
-                }
-            })
-        })
-    }
-}
 
 impl ByteRuns {
     /// The reads of the runs, in the order of the result, relative to the start of the tensor.
@@ -201,11 +19,89 @@ impl ByteRuns {
     /// bytes, and of the rows of a [`Read::Runs`] at most that many are taken; a
     /// [whole](Read::Whole) run has no limit.
     pub fn reads(&self, longest: u64) -> impl Iterator<Item = Read> {
-        let Range { start, end } = self.span();
-        let only = (self.num_runs() == 1).then_some(Read::Whole(start as u64..end as u64));
-        let num_groups = if only.is_some() { 0 } else { usize::MAX };
-        let of_rows = self.rows().take(num_groups).flat_map(move |rows| rows.reads(longest));
-        only.into_iter().chain(of_rows)
+        Reads::new(self, longest)
+    }
+}
+
+/// The reads of a selection, one after the other.
+struct Reads<'a> {
+    /// The only run, if there is one.
+    whole: Option<Range<u64>>,
+    groups: Groups<'a>,
+    row: &'a Arc<Row>,
+    /// The start and the number of the rows of a group that are left.
+    rest: (u64, u64),
+    /// The start of a row that is read by itself, and its runs that are left.
+    single: (u64, &'a [Range<u64>]),
+    longest: u64,
+    /// Whether rows are read with the gaps between their runs.
+    is_block: bool,
+    rows_at_a_time: u64,
+}
+
+impl<'a> Reads<'a> {
+    fn new(runs: &'a ByteRuns, longest: u64) -> Self {
+        let Range { start, end } = runs.span();
+        let whole = (runs.num_runs() == 1).then_some(start as u64..end as u64);
+        let groups = if whole.is_some() { Groups::default() } else { Groups::of(runs) };
+        let row = runs.row();
+        let is_block = row.gap() <= MAX_GAP;
+        let bytes_per_row = if is_block { row.stride } else { row.byte_len() };
+        let rows_at_a_time = longest.checked_div(bytes_per_row).unwrap_or(longest).max(1);
+        let (rest, single) = ((0, 0), (0, &[][..]));
+        Self { whole, groups, row, rest, single, longest, is_block, rows_at_a_time }
+    }
+
+    /// The next read of a single row: of one run, or of several short ones near each other.
+    fn next_of_single(&mut self) -> Option<Read> {
+        let (row_start, runs) = self.single;
+        let first = runs.first()?.start;
+        let is_near = |pair: &&[Range<u64>]| match pair {
+            [a, b] => are_near(a, b) && len(&(first..b.end)) <= self.longest,
+            _ => false,
+        };
+        let num_near = runs.windows(2).take_while(is_near).count();
+        let (together, others) = runs.split_at_checked(num_near.saturating_add(1))?;
+        self.single = (row_start, others);
+        let start = row_start.saturating_add(first);
+        Some(match together {
+            [run] => Read::Whole(start..start.saturating_add(len(run))),
+            _ => {
+                let from_first = |run: &Range<u64>| {
+                    run.start.saturating_sub(first)..run.end.saturating_sub(first)
+                };
+                let row = Row { stride: 0, runs: together.iter().map(from_first).collect() };
+                Read::Block(Rows { start, count: 1, row: Arc::new(row) })
+            }
+        })
+    }
+}
+
+impl Iterator for Reads<'_> {
+    type Item = Read;
+
+    fn next(&mut self) -> Option<Read> {
+        if let Some(range) = self.whole.take() {
+            return Some(Read::Whole(range));
+        }
+        loop {
+            if let Some(read) = self.next_of_single() {
+                return Some(read);
+            }
+            if self.rest.1 == 0 {
+                self.rest = self.groups.next()?;
+            }
+            let (start, left) = self.rest;
+            let count = left.min(self.rows_at_a_time);
+            let bytes = self.row.stride.saturating_mul(count);
+            self.rest = (start.saturating_add(bytes), left.saturating_sub(count));
+            if count == 1 {
+                self.single = (start, &self.row.runs);
+                continue;
+            }
+            let rows = Rows { start, count, row: Arc::clone(self.row) };
+            return Some(if self.is_block { Read::Block(rows) } else { Read::Runs(rows) });
+        }
     }
 }
 
@@ -215,24 +111,17 @@ fn are_near(run: &Range<u64>, next: &Range<u64>) -> bool {
     len(run) <= MAX_GAP && from_end.is_some_and(|bytes| bytes <= MAX_GAP)
 }
 
-fn len(range: &Range<u64>) -> u64 {
-    range.end.saturating_sub(range.start)
-}
-
-/// A position in memory; the largest `usize` if it does not fit.
-pub(crate) fn in_memory(position: u64) -> usize {
-    usize::try_from(position).unwrap_or(usize::MAX)
-}
-
 #[cfg(test)]
 #[expect(clippy::arithmetic_side_effects, clippy::indexing_slicing, reason = "of small numbers")]
 #[expect(clippy::single_range_in_vec_init, reason = "lists of one run are meant")]
 mod tests {
     use std::ops::Range;
+    use std::sync::Arc;
 
     use proptest::prelude::*;
 
-    use super::{MAX_GAP, Read, Rows, in_memory};
+    use super::{MAX_GAP, Read, Row, Rows};
+    use crate::read::in_memory;
     use crate::{Dtype, Selection};
 
     /// The reads of a selection of an 8-bit tensor of this shape.
@@ -241,7 +130,7 @@ mod tests {
     }
 
     fn rows(start: u64, stride: u64, count: u64, runs: &[Range<u64>]) -> Rows {
-        Rows { start, stride, count, runs: runs.into() }
+        Rows { start, count, row: Arc::new(Row { stride, runs: runs.into() }) }
     }
 
     #[test]
@@ -284,7 +173,7 @@ mod tests {
         let pieces: Vec<_> = cut.pieces(2).map(|piece| (piece.start, piece.count)).collect();
         assert_eq!(pieces, [(100, 2), (120, 1)]);
         let json = serde_json::to_value(Read::Block(rows(1, 2, 3, &[0..1]))).unwrap();
-        assert_eq!(json["block"]["runs"], serde_json::json!([{"start": 0, "end": 1}]));
+        assert_eq!(json["block"]["row"]["runs"], serde_json::json!([{"start": 0, "end": 1}]));
     }
 
     proptest! {

@@ -1,64 +1,64 @@
-//! Groups the runs of a selection into evenly spaced rows, without a list of every run.
+//! Groups the runs of a selection into evenly spaced rows, without a list of every run. Pure.
 //!
 //! Arithmetic is unchecked here, for the reason given in `byte_runs`.
 #![deny(clippy::indexing_slicing)]
 
 use std::ops::Range;
-use std::sync::Arc;
 
-use crate::byte_runs::{ByteRuns, Dimension};
-use crate::reads::Rows;
+use crate::byte_runs::ByteRuns;
+use crate::dimension::Dimension;
 
-impl ByteRuns {
-    /// The runs grouped into evenly spaced rows, in the order of the result.
-    ///
-    /// There is one group for each range of the innermost dimension outside the runs, for each
-    /// index of those further out.
-    pub(crate) fn rows(&self) -> impl Iterator<Item = Rows> {
-        let (outer, inner, bits) = self.parts();
-        let mut outer = folded(outer);
-        let rows = outer.pop().unwrap_or_else(Dimension::one);
-        let groups: usize =
-            if inner.ranges.is_empty() { 0 } else { outer.iter().map(Dimension::len).product() };
-        let in_group = rows.ranges.len();
-        // Runs begin and end on a byte, for packed dtypes too: `lower` has checked it.
-        let bytes = move |elements: usize| (elements * bits / 8) as u64;
-        let first = inner.ranges.iter().map(|run| run.start).min().unwrap_or(0);
-        let from_first = |index: usize| bytes((index - first) * inner.stride);
-        let from_first = |run: &Range<usize>| from_first(run.start)..from_first(run.end);
-        let runs: Arc<[_]> = inner.ranges.iter().map(from_first).collect();
-        (0..groups * in_group).filter_map(move |i| {
-            let range = rows.ranges.get(i % in_group)?;
-            let row_start = nth_start(&outer, i / in_group) + range.start * rows.stride;
-            Some(Rows {
-                start: bytes(row_start + first * inner.stride),
-                stride: bytes(rows.stride),
-                count: range.len() as u64,
-                runs: Arc::clone(&runs),
-            })
-        })
+/// The one index of a selection that has no dimension outside of its runs.
+const ONE: &[Range<usize>] = &[Range { start: 0, end: 1 }];
+
+/// Groups of evenly spaced rows, in the order of the result: the start of the first row and the
+/// number of rows of each. The runs of a row are the same in all.
+///
+/// There is one group for each range of the innermost dimension outside the runs, for each index of
+/// those further out.
+#[derive(Default)]
+pub(crate) struct Groups<'a> {
+    /// The dimensions around that of the rows.
+    outer: &'a [Dimension],
+    /// The rows that are taken of each index of those, and the elements from one to the next.
+    rows: &'a [Range<usize>],
+    stride: usize,
+    /// The first element that is taken of a row.
+    first: usize,
+    bits: usize,
+    next: usize,
+    count: usize,
+}
+
+impl<'a> Groups<'a> {
+    pub(crate) fn of(runs: &'a ByteRuns) -> Self {
+        let (outer, inner, bits) = runs.parts();
+        let (rows, stride, outer) = match outer.split_last() {
+            Some((rows, outer)) => (&rows.ranges[..], rows.stride, outer),
+            None => (ONE, 0, outer),
+        };
+        let groups: usize = outer.iter().map(Dimension::len).product();
+        let count = if inner.ranges.is_empty() { 0 } else { groups * rows.len() };
+        let first = inner.ranges.iter().map(|run| run.start).min().unwrap_or(0) * inner.stride;
+        Self { outer, rows, stride, first, bits, next: 0, count }
     }
 }
 
-/// The outer dimensions, with each complete one folded into the one around it.
-fn folded(outer: &[Dimension]) -> Vec<Dimension> {
-    let mut folded: Vec<Dimension> = Vec::new();
-    for dim in outer {
-        let whole = match dim.ranges.first() {
-            Some(range) if dim.ranges.len() == 1 && range.start == 0 => Some(range.end),
-            _ => None,
-        };
-        match (folded.last_mut(), whole) {
-            (Some(around), Some(len)) if around.stride == len * dim.stride => {
-                for range in &mut around.ranges {
-                    *range = range.start * len..range.end * len;
-                }
-                around.stride = dim.stride;
-            }
-            _ => folded.push(dim.clone()),
+impl Iterator for Groups<'_> {
+    type Item = (u64, u64);
+
+    fn next(&mut self) -> Option<(u64, u64)> {
+        if self.next == self.count {
+            return None;
         }
+        let (index, number) = (self.next / self.rows.len(), self.next % self.rows.len());
+        let rows = self.rows.get(number)?;
+        self.next += 1;
+        let row_start = nth_start(self.outer, index) + rows.start * self.stride;
+        // Runs begin on a byte, for packed dtypes too: `lower` has checked it.
+        let start = (row_start + self.first) * self.bits / 8;
+        Some((start as u64, rows.len() as u64))
     }
-    folded
 }
 
 /// The first element of the group with this number, with the last dimension counted fastest.
@@ -81,20 +81,29 @@ fn nth_start(outer: &[Dimension], mut group: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use std::ops::Range;
+    use std::sync::Arc;
 
     use proptest::prelude::*;
 
-    use crate::reads::Rows;
+    use super::Groups;
+    use crate::byte_runs::ByteRuns;
+    use crate::read::{Row, Rows};
     use crate::{Dtype, Selection};
 
-    fn rows(start: u64, stride: u64, count: u64, runs: &[Range<u64>]) -> Rows {
-        Rows { start, stride, count, runs: runs.into() }
+    fn row(stride: u64, runs: &[Range<u64>]) -> Row {
+        Row { stride, runs: runs.into() }
+    }
+
+    fn groups(runs: &ByteRuns) -> Vec<(u64, u64)> {
+        Groups::of(runs).collect()
     }
 
     /// Every run of the rows, with adjacent ones merged, as `ByteRuns::iter` does.
-    fn merged(rows: impl Iterator<Item = Rows>) -> Vec<Range<usize>> {
+    fn merged(runs: &ByteRuns) -> Vec<Range<usize>> {
         let mut all: Vec<Range<usize>> = Vec::new();
-        for run in rows.flat_map(|rows| rows.iter().collect::<Vec<_>>()) {
+        let rows = |(start, count)| Rows { start, count, row: Arc::clone(runs.row()) };
+        let runs = Groups::of(runs).flat_map(|group| rows(group).iter().collect::<Vec<_>>());
+        for run in runs {
             let run = run.start.try_into().unwrap()..run.end.try_into().unwrap();
             match all.last_mut() {
                 Some(last) if last.end == run.start => last.end = run.end,
@@ -110,7 +119,8 @@ mod tests {
             .with_range(2, 8..12)
             .lower_shape(Dtype::F32, &[16, 1_000_000, 16])
             .unwrap();
-        assert!(runs.rows().eq([rows(32, 64, 16_000_000, &[Range { start: 0, end: 16 }])]));
+        assert_eq!(groups(&runs), [(32, 16_000_000)]);
+        assert_eq!(**runs.row(), row(64, &[Range { start: 0, end: 16 }]));
     }
 
     #[test]
@@ -119,13 +129,14 @@ mod tests {
             .with_ranges(1, vec![0..2, 6..8])
             .lower_shape(Dtype::U8, &[3, 8])
             .unwrap();
-        assert!(runs.rows().eq([rows(0, 8, 3, &[0..2, 6..8])]));
+        assert_eq!((groups(&runs), &**runs.row()), (vec![(0, 3)], &row(8, &[0..2, 6..8])));
     }
 
     #[test]
     fn a_cut_of_rows_is_one_run() {
         let runs = Selection::all().with_range(0, 1..3).lower_shape(Dtype::F16, &[4, 8]).unwrap();
-        assert!(runs.rows().eq([rows(16, 0, 1, &[Range { start: 0, end: 32 }])]));
+        assert_eq!(groups(&runs), [(16, 1)]);
+        assert_eq!(**runs.row(), row(0, &[Range { start: 0, end: 32 }]));
     }
 
     proptest! {
@@ -144,7 +155,7 @@ mod tests {
                 }
             }
             let runs = selection.lower_shape(Dtype::F16, &shape).unwrap();
-            prop_assert_eq!(merged(runs.rows()), runs.iter().collect::<Vec<_>>());
+            prop_assert_eq!(merged(&runs), runs.iter().collect::<Vec<_>>());
         }
     }
 }

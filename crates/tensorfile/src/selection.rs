@@ -4,7 +4,8 @@
 use std::ops::Range;
 use std::slice;
 
-use crate::byte_runs::{ByteRuns, Dimension};
+use crate::byte_runs::ByteRuns;
+use crate::dimension::Dimension;
 use crate::selection_fault::SelectionFault;
 use crate::{Dtype, ErrorKind, Result, TensorInfo, shape};
 

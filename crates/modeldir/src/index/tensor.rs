@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use tensorfile::{Dtype, TensorInfo};
 
-use super::id::{ShardId, TensorId};
+use super::id::TensorId;
 use super::shard::Shard;
 
 /// A tensor of the model and the shard that holds it.
@@ -61,11 +61,5 @@ impl<'a> IndexedTensor<'a> {
     /// The id of the tensor in its index.
     pub(crate) fn id(self) -> TensorId {
         self.id
-    }
-
-    /// The sort key for file order: shard, start, name. The name decides between tensors without
-    /// bytes that share a start.
-    pub(crate) fn file_order(self) -> (ShardId, u64, TensorId) {
-        (self.shard.id(), self.info.file_range().start, self.id)
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use tensorfile::{Dtype, Float, FloatCast, Header, HeaderOptions, Read, Rows, Selection};
+use tensorfile::{Dtype, Float, FloatCast, Header, HeaderOptions, Read, Row, Rows, Selection};
 
 use super::{MAX_REQUEST_BYTES, ShardLayout};
 use crate::index::ShardId;
@@ -57,7 +57,7 @@ fn lay_out_columns(shape: [usize; 2], columns: Vec<Range<usize>>) -> (Vec<Reques
 }
 
 fn rows(start: u64, stride: u64, count: u64, runs: &[Range<u64>]) -> Rows {
-    Rows { start, stride, count, runs: runs.into() }
+    Rows { start, count, row: Arc::new(Row { stride, runs: runs.into() }) }
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn blocks_of_rows_are_cut_at_their_longest() {
         })
         .collect();
     assert_eq!(blocks.iter().map(|rows| rows.count).collect::<Vec<_>>(), [34, 34, 32]);
-    assert!(blocks.windows(2).all(|pair| Arc::ptr_eq(&pair[0].runs, &pair[1].runs)));
+    assert!(blocks.windows(2).all(|pair| Arc::ptr_eq(&pair[0].row, &pair[1].row)));
     assert_eq!(memory_len, 11_000_000);
 }
 

@@ -87,7 +87,7 @@ fn fill_from_block(
 ) -> tensorfile::Result<()> {
     let Range { start, end } = rows.span();
     let way = reader.way_of(&(start..end));
-    let mut pieces = rows.pieces(longest_piece(way) / rows.stride.max(1)).peekable();
+    let mut pieces = rows.pieces(longest_piece(way) / rows.row.stride.max(1)).peekable();
     while let Some(piece) = pieces.next() {
         // Includes the bytes up to the next row, so that all planned bytes are read.
         let range = piece.start..pieces.peek().map_or(end, |next| next.start);

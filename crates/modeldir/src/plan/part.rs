@@ -24,6 +24,11 @@ impl Part {
     pub(crate) fn whole(tensor: IndexedTensor<'_>) -> Self {
         Self { tensor: tensor.id(), runs: None, transform: Transform::Copy }
     }
+
+    /// Takes the part, and leaves one that has no runs.
+    pub(crate) fn take(&mut self) -> Self {
+        Self { runs: self.runs.take(), ..*self }
+    }
 }
 
 /// A part with its place in the memory of its shard.

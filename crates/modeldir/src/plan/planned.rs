@@ -93,7 +93,7 @@ impl<'a> PlannedTensor<'a> {
 
     /// The reads of the tensor alone, and where it starts in the memory they fill.
     pub(crate) fn requests(self) -> (Vec<Request>, u64) {
-        let mut layout = Layout::default();
+        let mut layout = Layout::for_parts(1);
         let memory_range = layout.place(self.stored, self.part());
         (layout.finish().0, memory_range.start)
     }
