@@ -15,8 +15,8 @@ use crate::{Selection, SourceFile, Tensor, TensorInfo, TensorView, similar_names
 
 /// One safetensors file, whose tensors are read by name.
 ///
-/// Opening reads the header and nothing else. What holds the bytes is a file on disk unless said
-/// otherwise: it may also be bytes in memory, a mapping, or anything that is [`ReadAt`].
+/// Opening reads only the header. The source `R` is a file on disk by default; it can also be bytes
+/// in memory, a mapping, or any other [`ReadAt`].
 ///
 /// ```
 /// use tensorfile::{Selection, TensorFile, Writer};
@@ -46,12 +46,12 @@ impl TensorFile<SourceFile> {
     ///
     /// # Errors
     ///
-    /// Fails where the path does not lead to a regular file, or the file is not sound.
+    /// Fails if the path does not lead to a regular file, or if the file is malformed.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         Self::open_with(path, &HeaderOptions::default())
     }
 
-    /// Opens a file, judging its header by these options.
+    /// Opens a file, with these limits on its header.
     ///
     /// # Errors
     ///
@@ -65,20 +65,20 @@ impl TensorFile<SourceFile> {
 }
 
 impl<'a> TensorFile<&'a [u8]> {
-    /// Parses the header of a file that is wholly in memory; errors call it `<memory>`.
+    /// Parses the header of a file in memory; the path in its errors is `<memory>`.
     ///
     /// # Errors
     ///
-    /// Fails where the file is not sound.
+    /// Fails if the file is malformed.
     pub fn from_bytes(bytes: &'a [u8]) -> Result<Self> {
         Self::from_source(IN_MEMORY, bytes, &HeaderOptions::default())
     }
 
-    /// The tensor of this name, in place: nothing is copied.
+    /// The tensor of this name, borrowed without a copy.
     ///
     /// # Errors
     ///
-    /// Fails where there is no such tensor.
+    /// Fails if there is no such tensor.
     pub fn view(&self, name: &str) -> Result<TensorView<'_>> {
         let info = self.info(name)?;
         let bytes = memory_range(info).and_then(|range| self.source.get(range));
@@ -89,11 +89,11 @@ impl<'a> TensorFile<&'a [u8]> {
 }
 
 impl TensorFile<Buffer> {
-    /// The tensor of this name, sharing the buffer: nothing is copied.
+    /// The tensor of this name, which shares the buffer.
     ///
     /// # Errors
     ///
-    /// Fails where there is no such tensor.
+    /// Fails if there is no such tensor.
     pub fn tensor(&self, name: &str) -> Result<Tensor> {
         let info = self.info(name)?;
         let (name, shape) = (info.name(), info.shape());
@@ -104,7 +104,7 @@ impl TensorFile<Buffer> {
 }
 
 impl<R: ReadAt> TensorFile<R> {
-    /// Reads the header of a file held by anything; errors call it `path`.
+    /// Reads the header of a file from any source; `path` is the path in its errors.
     ///
     /// # Errors
     ///

@@ -58,7 +58,7 @@ mod tests {
     use super::fill;
     use crate::{Dtype, Selection};
 
-    /// What is read with a gap, and what at once.
+    /// Which gaps are read too, and how much at once.
     const MAX_GAP: usize = 16 << 10;
     const MAX_BLOCK: usize = 1 << 20;
 

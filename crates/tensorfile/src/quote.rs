@@ -80,7 +80,7 @@ impl fmt::Display for PathText<'_> {
     }
 }
 
-/// The number of these characters that fit in so many when escaped.
+/// How many leading characters take at most `max` characters when escaped.
 fn within(chars: impl Iterator<Item = char>, max: usize) -> usize {
     let mut shown = 0;
     let fits = |c: &char| {

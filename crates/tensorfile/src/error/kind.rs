@@ -129,7 +129,7 @@ pub enum ErrorKind {
         /// The number of valid bytes before the first invalid one.
         valid_up_to: usize,
     },
-    /// The header is not the JSON that the format asks for.
+    /// The header is not JSON of the format.
     #[error("header at line {line} column {column}: {message}")]
     HeaderJson {
         /// The line, counted from 1.
@@ -228,7 +228,7 @@ pub enum ErrorKind {
         "truncated: expected a file of {expected} bytes, found {found}; this is the first tensor affected"
     )]
     Truncated {
-        /// The length that the header asks for.
+        /// The length of the file by its header.
         expected: u64,
         /// The length of the file.
         found: u64,
