@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use modeldir::{ExpertSplit, LoadPlan, ModelDir, OpenOptions, Partition, Topology, Uneven};
+use modeldir::{ExpertSplit, LoadPlan, ModelDir, Partition, Topology, Uneven, Weights};
 use modeldir_benches::{deepseek, median};
 
 const ROUNDS: usize = 15;
@@ -33,8 +33,7 @@ fn first_shards(dir: &Path, count: usize) -> ModelDir {
     let model = ModelDir::open(dir).expect("a valid model");
     let files: Vec<PathBuf> =
         model.shards().iter().take(count).map(|shard| shard.path().to_owned()).collect();
-    let options = OpenOptions { files: Some(files), ..OpenOptions::default() };
-    ModelDir::open_with(dir, &options).expect("a valid model")
+    ModelDir::open_with(dir, &Weights::Files(files).into()).expect("a valid model")
 }
 
 /// What a rank of a job does between opening and loading. Blocks of 128 do not divide over 64

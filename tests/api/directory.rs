@@ -4,8 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use modeldir::{
-    AliasRule, Error, ErrorKind, Fault, IndexPolicy, MissingShards, ModelDir, OpenOptions,
-    Unindexed,
+    AliasRule, Error, ErrorKind, Fault, MissingShards, ModelDir, OpenOptions, Unindexed, Weights,
 };
 use modeldir_fixtures::{ShardedModel, Tensor as Made, file, shard_name};
 use tensorfile::{ErrorKind as FileErrorKind, HeaderOptions, TrailingBytes};
@@ -156,7 +155,7 @@ fn a_stale_index_is_refused_and_can_be_ignored() {
     let folder = written(&one_each(2).missing(1).missing(2).file("model.safetensors", single));
     let error = ModelDir::open(folder.path()).unwrap_err().to_string();
     assert!(error.contains(&shard_name(1, 2)) && error.contains("model.safetensors"), "{error}");
-    let options = OpenOptions { index: IndexPolicy::Ignore, ..OpenOptions::default() };
+    let options = Weights::without_index().into();
     assert_eq!(ModelDir::open_with(folder.path(), &options).unwrap().len(), 2);
 }
 
@@ -174,8 +173,8 @@ fn folder_index_and_file_are_opened_alike() {
 #[test]
 fn chosen_files_are_opened_and_no_others() {
     let folder = written(&one_each(3).missing(2).file("other.safetensors", file(&[tensor("x")])));
-    let files = Some(vec![shard_name(3, 3).into(), "other.safetensors".into()]);
-    let options = OpenOptions { files, ..OpenOptions::default() };
+    let files = vec![shard_name(3, 3).into(), "other.safetensors".into()];
+    let options = Weights::Files(files).into();
     assert!(ModelDir::open_with(folder.path(), &options).unwrap().names().eq(["t3", "x"]));
 }
 

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use modeldir::{Error, FileRole, ModelDir, OpenOptions, Unindexed};
+use modeldir::{Error, FileRole, ModelDir, OpenOptions, Unindexed, Weights};
 use modeldir_fixtures::{RawFile, ShardedModel, Tensor as Made, file};
 use modeldir_tests::{HARM, harm_in, is_harmful};
 use serde_json::{Value, json};
@@ -221,7 +221,7 @@ fn reports_and_what_is_asked_of_an_odd_model_are_harmless() {
 
     let strict = OpenOptions { unindexed: Unindexed::Error, ..OpenOptions::default() };
     check_error(&ModelDir::open_with(&path, &strict).unwrap_err());
-    let variant = OpenOptions { variant: Some(HARM.to_owned()), ..OpenOptions::default() };
+    let variant = Weights::variant(HARM).into();
     check_error(&ModelDir::open_with(&path, &variant).unwrap_err());
     fs::write(path.join("a\u{202e}\u{2028}.safetensors"), HARM).unwrap();
     check_error(&ModelDir::open(&path).unwrap_err());

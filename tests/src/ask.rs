@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use modeldir::{ModelDir, OpenOptions};
+use modeldir::{ModelDir, OpenOptions, Weights};
 use serde_json::Value;
 use tensorfile::{Selection, Tensor};
 
@@ -209,8 +209,7 @@ impl Asked<'_> {
         root: &Path,
     ) -> Result<(), Asking> {
         let expected = Expected::of_tensors(rows.clone());
-        let options =
-            || OpenOptions { variant: Some(variant.to_owned()), ..OpenOptions::default() };
+        let options = || OpenOptions::from(Weights::variant(variant));
         ModelDir::open_with(self.path, &options()).map_err(Asking::refused)?;
         for way in Way::all(OpenAs::Dir, self.path, false) {
             let attempt = way.attempt(&Target {

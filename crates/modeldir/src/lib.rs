@@ -104,7 +104,7 @@ pub use load::{
 #[cfg(feature = "tokio")]
 pub use load_async::{AsyncLoadOptions, TensorStream};
 pub use map::MapOptions;
-pub use options::{Family, IndexPolicy, MissingShards, OpenOptions, Unindexed};
+pub use options::{Family, IndexPolicy, MissingShards, OpenOptions, Unindexed, Weights};
 pub use partition::{
     Along, At, Axes, Axis, Cut, Ep, ExpertSplit, ExtraLayers, Heads, LayerSplit, Layout,
     Misaligned, Misfit, Part, Partition, PartitionError, PartitionReport, Pattern, Pp, Rule, Split,

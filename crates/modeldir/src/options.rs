@@ -15,21 +15,8 @@ use crate::json;
 /// `max_json_bytes`, and by 1 GiB for the values that they make.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenOptions {
-    /// The variant to open, as `fp16` in `model.fp16.safetensors`. Without one the plain files are
-    /// opened, never those of a variant; with one, only its files are.
-    pub variant: Option<String>,
-    /// What an index (`*.safetensors.index.json`) decides.
-    pub index: IndexPolicy,
-    /// The set of weights to open where a directory may hold several. Without one the first of
-    /// [`Family::ALL`] that is there is opened.
-    pub family: Option<Family>,
-    /// The weight files to open, relative to the directory or absolute; no index is read then.
-    ///
-    /// The list must name a file, and goes with neither a variant nor a family. The path of one
-    /// weight file or of an index, given in place of a directory, goes with none of the three, and
-    /// that of an index not with [`IndexPolicy::Ignore`] either: such options are refused with
-    /// [`ErrorKind::UnusableOption`](crate::ErrorKind::UnusableOption).
-    pub files: Option<Vec<PathBuf>>,
+    /// Which files of the directory hold the weights.
+    pub weights: Weights,
     /// What becomes of a tensor that is in a shard and not in the index.
     pub unindexed: Unindexed,
     /// What becomes of a model some of whose shards are missing.
@@ -52,10 +39,7 @@ pub struct OpenOptions {
 impl Default for OpenOptions {
     fn default() -> Self {
         Self {
-            variant: None,
-            index: IndexPolicy::default(),
-            family: None,
-            files: None,
+            weights: Weights::default(),
             unindexed: Unindexed::default(),
             missing_shards: MissingShards::default(),
             header: HeaderOptions::default(),
@@ -64,6 +48,95 @@ impl Default for OpenOptions {
             max_json_bytes: json::DEFAULT_MAX_BYTES,
             threads: None,
             aliases: Vec::new(),
+        }
+    }
+}
+
+impl From<Weights> for OpenOptions {
+    /// The defaults for all else.
+    fn from(weights: Weights) -> Self {
+        Self { weights, ..Self::default() }
+    }
+}
+
+/// Which files of a directory hold the weights to open.
+///
+/// The path of one weight file, or of an index, opens that in place of a directory. What would
+/// choose among its files then has no use, and is refused with
+/// [`ErrorKind::UnusableOption`](crate::ErrorKind::UnusableOption): a list of files, a family or a
+/// variant with either path, and [`IndexPolicy::Ignore`] with that of an index.
+///
+/// ```
+/// use modeldir::{ModelDir, Weights};
+///
+/// # let path = modeldir_fixtures::model("llama");
+/// let files = vec!["model-00001-of-00004.safetensors".into()];
+/// let model = ModelDir::open_with(path, &Weights::Files(files).into())?;
+/// assert_eq!(model.shards().len(), 1);
+/// # Ok::<(), modeldir::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Weights {
+    /// The files that their names, or an index, show to be the weights.
+    Named {
+        /// The set of weights, where a directory may hold several. Without one the first of
+        /// [`Family::ALL`] that is there is opened.
+        family: Option<Family>,
+        /// The variant, as `fp16` in `model.fp16.safetensors`. Without one the plain files are
+        /// opened, never those of a variant; with one, only its files are.
+        variant: Option<String>,
+        /// What an index (`*.safetensors.index.json`) decides.
+        index: IndexPolicy,
+    },
+    /// These files, at least one, relative to the directory or absolute. No index is read.
+    Files(Vec<PathBuf>),
+}
+
+impl Default for Weights {
+    /// The plain files, by whatever family is there, and by an index if there is one.
+    fn default() -> Self {
+        Self::Named { family: None, variant: None, index: IndexPolicy::default() }
+    }
+}
+
+impl Weights {
+    /// The weights of a family.
+    #[must_use]
+    pub fn family(family: Family) -> Self {
+        Self::Named { family: Some(family), variant: None, index: IndexPolicy::default() }
+    }
+
+    /// The weights of a variant, as `fp16`.
+    pub fn variant(name: impl Into<String>) -> Self {
+        let (variant, index) = (Some(name.into()), IndexPolicy::default());
+        Self::Named { family: None, variant, index }
+    }
+
+    /// The weights by the names of files alone.
+    #[must_use]
+    pub fn without_index() -> Self {
+        Self::Named { family: None, variant: None, index: IndexPolicy::Ignore }
+    }
+
+    pub(crate) fn asked_family(&self) -> Option<Family> {
+        match self {
+            Self::Named { family, .. } => *family,
+            Self::Files(_) => None,
+        }
+    }
+
+    pub(crate) fn asked_variant(&self) -> Option<&str> {
+        match self {
+            Self::Named { variant, .. } => variant.as_deref(),
+            Self::Files(_) => None,
+        }
+    }
+
+    pub(crate) fn index_policy(&self) -> IndexPolicy {
+        match self {
+            Self::Named { index, .. } => *index,
+            Self::Files(_) => IndexPolicy::Ignore,
         }
     }
 }

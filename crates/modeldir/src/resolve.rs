@@ -20,7 +20,7 @@ use tensorfile::{Limit, LimitOn, PathText};
 use crate::json::MaxBytes;
 use crate::weight_map::WeightMap;
 use crate::{
-    Error, ErrorKind, Family, ModelConfig, OpenOptions, Result, json, natural, shard_path,
+    Error, ErrorKind, Family, ModelConfig, OpenOptions, Result, Weights, json, natural, shard_path,
 };
 use family::Folder;
 use listing::{Entry, Listing, Role};
@@ -125,7 +125,7 @@ impl fmt::Display for IgnoreReason {
 ///
 /// # Errors
 ///
-/// [`ErrorKind::UnusableOption`] if an option contradicts the path or another option. For weights
+/// [`ErrorKind::UnusableOption`] if an option contradicts the path. For weights
 /// that are ambiguous or not found, see [`ErrorKind`]. Missing shards are no error here.
 pub(crate) fn resolve(
     path: &Path,
@@ -159,12 +159,13 @@ fn choose(
     options: &OpenOptions,
     config: Option<&ModelConfig>,
 ) -> Result<Choice> {
-    if let Some(files) = &options.files {
+    if let Weights::Files(files) = &options.weights {
         return Ok(Choice::of_files(files.iter().cloned()));
     }
     input::refuse_containers(root, listing, options)?;
     let folder = Folder::new(root, listing, options);
-    let is_open = options.variant.is_none() && options.family.is_none();
+    let weights = &options.weights;
+    let is_open = weights.asked_variant().is_none() && weights.asked_family().is_none();
     let config = config.filter(|_| is_open);
     match config.and_then(|config| Some((config.path(), config.transformers_weights()?))) {
         Some((path, value)) => configured(&folder, path, value),

@@ -77,9 +77,10 @@ pub enum ErrorKind {
         format: &'static str,
     },
     /// An option does not apply to what is at the path.
-    #[error("OpenOptions::{option} does not apply here: {reason}")]
+    #[error("{option} does not apply here: {reason}")]
     UnusableOption {
-        /// The field of [`OpenOptions`](crate::OpenOptions).
+        /// The part of [`OpenOptions::weights`](crate::OpenOptions::weights), such as
+        /// `Weights::Files`.
         option: &'static str,
         /// Why it does not apply.
         reason: &'static str,
@@ -101,7 +102,7 @@ pub enum ErrorKind {
         found: Vec<PathBuf>,
     },
     /// The directory holds variants only, and none was requested.
-    #[error("no plain weights, only variants (OpenOptions::variant opens one): {}", Names(found))]
+    #[error("no plain weights, only variants (Weights::variant opens one): {}", Names(found))]
     OnlyVariants {
         /// The weights present.
         found: Vec<PathBuf>,

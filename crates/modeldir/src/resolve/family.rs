@@ -25,12 +25,12 @@ pub(super) struct Folder<'a> {
 impl<'a> Folder<'a> {
     pub(super) fn new(root: &'a Path, listing: &'a Listing, options: &'a OpenOptions) -> Self {
         let numbered = NumberedSet::find(listing);
-        Self { root, listing, options, variant: options.variant.as_deref(), numbered }
+        Self { root, listing, options, variant: options.weights.asked_variant(), numbered }
     }
 
     /// Chooses the weights; two remaining sets are an error that names both.
     pub(super) fn choose(&self) -> Result<Choice> {
-        if let Some(family) = self.options.family {
+        if let Some(family) = self.options.weights.asked_family() {
             return self.family(family)?.ok_or_else(|| self.nothing(family));
         }
         self.refuse_two_models()?;
@@ -81,7 +81,7 @@ impl<'a> Folder<'a> {
     /// The weights of an index that something other than its name assigns to the model; `name` is
     /// its path in the folder. If the options ignore the index, the weights that match by name.
     pub(super) fn named_index(&self, name: &str) -> Result<Choice> {
-        match self.options.index {
+        match self.options.weights.index_policy() {
             IndexPolicy::Use => self.indexed(self.root.join(name), None),
             IndexPolicy::Ignore => Ok(self.choose()?.remarking(not_read(&[name.to_owned()]))),
         }
@@ -98,7 +98,7 @@ impl<'a> Folder<'a> {
         let single = Some(single_name(stem, variant)).filter(|name| self.listing.has(name));
         let mut indexes = index_names(stem, variant);
         indexes.retain(|name| self.listing.has(name));
-        match (self.options.index, &*indexes) {
+        match (self.options.weights.index_policy(), &*indexes) {
             (_, []) => self.unindexed(stem, variant, single),
             (IndexPolicy::Use, [index]) => {
                 self.indexed(self.root.join(index), single.as_deref()).map(Some)
@@ -189,7 +189,7 @@ impl<'a> Folder<'a> {
     fn unknown_indexes(&self) -> Vec<&str> {
         let names = self.listing.of(Role::Index).filter_map(|entry| entry.name.to_str());
         let is_known = |name: &str| is_variant(Path::new(name)) || !name.ends_with(INDEX_ENDING);
-        let uses_index = self.options.index == IndexPolicy::Use;
+        let uses_index = self.options.weights.index_policy() == IndexPolicy::Use;
         names.filter(|name| uses_index && !is_known(name)).collect()
     }
 
@@ -212,7 +212,7 @@ impl<'a> Folder<'a> {
             [Family::Model, Family::Diffusers].map(|f| self.first_of(f.stem()));
         match (model, diffusers) {
             (Some(a), Some(b)) => {
-                Err(self.ambiguous("two models (OpenOptions::family opens one)", vec![a, b]))
+                Err(self.ambiguous("two models (Weights::family opens one)", vec![a, b]))
             }
             _ => Ok(()),
         }

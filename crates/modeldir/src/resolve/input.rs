@@ -10,7 +10,7 @@ use tensorfile::SourceFile;
 use super::io_error;
 use super::listing::{Kind, Listing, Role, legacy_format};
 use crate::json::MaxBytes;
-use crate::{Error, ErrorKind, IndexPolicy, OpenOptions, Result, json};
+use crate::{Error, ErrorKind, IndexPolicy, OpenOptions, Result, Weights, json};
 
 /// The kind of thing at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,10 +48,11 @@ pub(crate) fn classify(path: &Path) -> Result<Input> {
     Ok(Input::File)
 }
 
-/// Refuses options that choose among weights if the path or the list of files has chosen already.
+/// Refuses options that choose among weights if the path has chosen already, and an empty list of
+/// files.
 ///
-/// `IndexPolicy::Ignore` is refused only for the path of an index: for a weight file or a list of
-/// files, no index is read anyway.
+/// `IndexPolicy::Ignore` is refused only for the path of an index: for a weight file, no index is
+/// read anyway.
 pub(super) fn refuse_options(path: &Path, input: Input, options: &OpenOptions) -> Result<()> {
     let refuse = |option, reason| Err(ErrorKind::UnusableOption { option, reason }.at(path));
     let chosen = match input {
@@ -59,19 +60,22 @@ pub(super) fn refuse_options(path: &Path, input: Input, options: &OpenOptions) -
         Input::Index => Some("the path is that of an index"),
         Input::Folder => None,
     };
-    if let (Some(reason), true) = (chosen, options.files.is_some()) {
-        return refuse("files", reason);
-    }
-    if options.files.as_ref().is_some_and(Vec::is_empty) {
-        return refuse("files", "it lists no file");
-    }
-    if input == Input::Index && options.index == IndexPolicy::Ignore {
-        return refuse("index", "the path is that of an index");
-    }
-    let listed = options.files.as_ref().map(|_| "OpenOptions::files lists the weight files");
-    match chosen.or(listed) {
-        Some(reason) if options.variant.is_some() => refuse("variant", reason),
-        Some(reason) if options.family.is_some() => refuse("family", reason),
+    match (&options.weights, chosen) {
+        (Weights::Files(_), Some(reason)) => refuse("Weights::Files", reason),
+        (Weights::Files(files), None) if files.is_empty() => {
+            refuse("Weights::Files", "it lists no file")
+        }
+        (Weights::Named { index: IndexPolicy::Ignore, .. }, Some(reason))
+            if input == Input::Index =>
+        {
+            refuse("Weights::Named::index", reason)
+        }
+        (Weights::Named { variant: Some(_), .. }, Some(reason)) => {
+            refuse("Weights::Named::variant", reason)
+        }
+        (Weights::Named { family: Some(_), .. }, Some(reason)) => {
+            refuse("Weights::Named::family", reason)
+        }
         _ => Ok(()),
     }
 }
@@ -93,7 +97,7 @@ pub(super) fn refuse_containers(
     listing: &Listing,
     options: &OpenOptions,
 ) -> Result<()> {
-    if options.family.is_none() {
+    if options.weights.asked_family().is_none() {
         refuse_pipeline(root, listing, options.max_json_bytes)?;
     }
     if listing.of(Role::Weights).chain(listing.of(Role::Index)).next().is_some() {

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use super::{IgnoreReason, Resolved, classify};
 use crate::{
-    Error, ErrorKind, Family, IndexPolicy, JsonError, Limit, LimitOn, ModelConfig, OpenOptions,
+    Error, ErrorKind, Family, JsonError, Limit, LimitOn, ModelConfig, OpenOptions, Weights,
     Result,
 };
 
@@ -46,15 +46,15 @@ fn open(files: &[&str]) -> Result<Resolved> {
 }
 
 fn variant(name: &str) -> OpenOptions {
-    OpenOptions { variant: Some(name.to_owned()), ..OpenOptions::default() }
+    Weights::variant(name).into()
 }
 
 fn family(family: Family) -> OpenOptions {
-    OpenOptions { family: Some(family), ..OpenOptions::default() }
+    Weights::family(family).into()
 }
 
 fn ignoring_the_index() -> OpenOptions {
-    OpenOptions { index: IndexPolicy::Ignore, ..OpenOptions::default() }
+    Weights::without_index().into()
 }
 
 fn paths(names: &[&str]) -> Vec<PathBuf> {
@@ -391,7 +391,7 @@ fn choices_that_a_person_should_know_of_are_told() {
 fn listed_files_of_the_folder_may_be_given_by_their_whole_path() {
     let dir = folder(&[MODEL, "x.safetensors"]);
     let path = dir.path().join(MODEL);
-    let options = OpenOptions { files: Some(vec![path.clone()]), ..OpenOptions::default() };
+    let options = Weights::Files(vec![path.clone()]).into();
     let resolved = resolve(dir.path(), &options, None).unwrap();
     assert_eq!(resolved.shards, [path]);
     assert_eq!(ignored(&resolved), [("x.safetensors", IgnoreReason::OtherSet)]);
@@ -446,7 +446,7 @@ fn more_shards_than_may_be_are_refused_before_they_are_looked_for() {
     };
     assert!(matches!(refused.kind(), ErrorKind::Limit(limit) if *limit == shards(4, 3)));
     let listed = OpenOptions {
-        files: Some(paths(&["a.safetensors", "b.safetensors"])),
+        weights: Weights::Files(paths(&["a.safetensors", "b.safetensors"])),
         max_shards: 1,
         ..OpenOptions::default()
     };
@@ -459,11 +459,7 @@ fn more_shards_than_may_be_are_refused_before_they_are_looked_for() {
 
 #[test]
 fn listed_files_are_taken_as_they_are() {
-    let listed = |files: &[&str]| OpenOptions {
-        files: Some(paths(files)),
-        index: IndexPolicy::Ignore,
-        ..OpenOptions::default()
-    };
+    let listed = |files: &[&str]| Weights::Files(paths(files)).into();
     let files = [MODEL, M1, "sub/x.bin"];
     let resolved = resolve_with(&files, &listed(&["sub/x.bin", M1, M1])).unwrap();
     assert_eq!(resolved.shards, paths(&[M1, "sub/x.bin"]));
@@ -473,19 +469,17 @@ fn listed_files_are_taken_as_they_are() {
 #[test]
 fn options_that_choose_among_what_is_chosen_are_refused_by_name() {
     let dir = folder(&[INDEX, M1, M2]);
-    let listed = |files: &[&str]| OpenOptions { files: Some(paths(files)), ..Default::default() };
+    let listed = |files: &[&str]| OpenOptions::from(Weights::Files(paths(files)));
     let (file, index) = (M1, "model.safetensors.index.json");
     for (name, options, expected) in [
-        (file, variant("fp16"), "variant"),
-        (file, family(Family::Model), "family"),
-        (file, listed(&[M1]), "files"),
-        (index, variant("fp16"), "variant"),
-        (index, family(Family::Model), "family"),
-        (index, listed(&[M1]), "files"),
-        (index, ignoring_the_index(), "index"),
-        ("", listed(&[]), "files"),
-        ("", OpenOptions { files: Some(paths(&[M1])), ..variant("fp16") }, "variant"),
-        ("", OpenOptions { files: Some(paths(&[M1])), ..family(Family::Model) }, "family"),
+        (file, variant("fp16"), "Weights::Named::variant"),
+        (file, family(Family::Model), "Weights::Named::family"),
+        (file, listed(&[M1]), "Weights::Files"),
+        (index, variant("fp16"), "Weights::Named::variant"),
+        (index, family(Family::Model), "Weights::Named::family"),
+        (index, listed(&[M1]), "Weights::Files"),
+        (index, ignoring_the_index(), "Weights::Named::index"),
+        ("", listed(&[]), "Weights::Files"),
     ] {
         match resolve(&dir.path().join(name), &options, None).map_err(Error::into_kind) {
             Err(ErrorKind::UnusableOption { option, .. }) => assert_eq!(option, expected, "{name}"),
