@@ -56,6 +56,8 @@ class Case:
             (self.old / "model.safetensors").write_bytes(content)
         elif shards:
             models.write_sharded(self.old, shards, 3000)
+        if shards:
+            (self.old / "config.json").write_text('{"is": "old"}')
         self.was = models.read_model(self.old) if shards else None
 
     def attempt(self, to, log, arguments):
@@ -78,6 +80,7 @@ class Case:
         to, log = self.work / "new", self.work / "log"
         outcome = self.attempt(to, log, [])
         self.new, self.files = models.read_model(to), {path.name for path in to.iterdir()}
+        self.beside = models.read_beside(to)
         if outcome.kind != "ok" or outcome.digests != self.new:
             raise RuntimeError(f"{self.label}, unharmed: {outcome}")
         if self.size == SHARDED and len(self.files) != SHARDS + 1:
@@ -107,6 +110,8 @@ class Case:
         found = models.read_model(to)
         if self.way is WRITE and found not in (self.was, self.new):
             return "the file is neither old nor new"
+        if self.way is SAVE and found and models.read_beside(to) != self.beside_of(found):
+            return "weights of one model beside the configuration of another"
         there = {path.name for path in to.iterdir()} if to.exists() else set()
         visible = {name for name in there if not (name[0] == "." and name.endswith(".tmp"))}
         before = {path.name for path in self.old.iterdir()} if self.old else set()
@@ -116,6 +121,10 @@ class Case:
         if visible and visible in (before, self.files) and found and use("load", to).digests != found:
             return "what is there does not load"
         return judge_target(to, self.was, self.new)
+
+    def beside_of(self, found):
+        """What must be beside the weights that were found."""
+        return self.beside if found == self.new else models.read_beside(self.old)
 
     def judge_next(self, to):
         """What is not as promised of the save that comes next, or nothing."""

@@ -62,6 +62,13 @@ def read_model(folder):
         return None
 
 
+def read_beside(folder):
+    """The files of a directory that belong to its model and are no weights."""
+    kinds = (".json", ".jinja", ".txt")
+    files = [path for path in pathlib.Path(folder).iterdir() if path.suffix in kinds]
+    return {path.name: path.read_bytes() for path in files if path.name != INDEX}
+
+
 def other_bytes(content):
     """A file with the same header, and other bytes of every tensor."""
     start = 8 + int.from_bytes(content[:8], "little")

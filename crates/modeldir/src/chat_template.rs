@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use tensorfile::Lookalike;
 
+use crate::io_error::io_error;
 use crate::json::MaxBytes;
-use crate::{Error, ErrorKind, FileRole, JsonError, Result, TokenizerFiles, json};
+use crate::{ErrorKind, FileRole, JsonError, Result, TokenizerFiles, json};
 
 /// The name of the template used when a request names none.
 const DEFAULT: &str = "default";
@@ -53,7 +54,7 @@ fn from_own_files(
     max: MaxBytes,
 ) -> Result<Vec<ChatTemplate>> {
     let main = files.path(FileRole::ChatTemplate);
-    let others = jinja_files(&directory.join("additional_chat_templates"))?;
+    let others = additional(directory)?;
     let stem = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let main_again = main.and_then(|_| others.iter().find(|path| stem(path) == DEFAULT));
     let other = main.is_none().then(|| others.first()).flatten();
@@ -100,10 +101,14 @@ fn from_json(path: &Path, value: Option<&Value>) -> Result<Vec<ChatTemplate>> {
     Ok(default_first(named.into_iter().map(owned).collect()))
 }
 
+/// The files of the templates beside the main one, sorted by name.
+pub(crate) fn additional(directory: &Path) -> Result<Vec<PathBuf>> {
+    jinja_files(&directory.join("additional_chat_templates"))
+}
+
 /// The `.jinja` files of a folder, sorted by name; empty if the folder does not exist.
 fn jinja_files(folder: &Path) -> Result<Vec<PathBuf>> {
-    let error =
-        |source| Error::from(tensorfile::ErrorKind::io("list the folder", source)).at(folder);
+    let error = |source| io_error(folder, "list the folder", source);
     let entries = match fs::read_dir(folder) {
         Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             return Ok(Vec::new());

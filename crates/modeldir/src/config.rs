@@ -1,5 +1,6 @@
 //! `config.json`: the shape of a model, as a loader or a server needs it.
 
+mod dtype;
 mod read;
 
 use std::path::{Path, PathBuf};
@@ -10,6 +11,8 @@ use crate::accessors::accessors;
 use crate::json;
 use crate::versions::newest_first;
 use crate::{ErrorKind, Result};
+
+pub(crate) use dtype::with_dtype;
 
 /// The fields of `config.json`, with the raw JSON.
 ///

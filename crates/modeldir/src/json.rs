@@ -6,6 +6,7 @@ mod error;
 mod fields;
 mod non_finite;
 mod parse;
+mod replace;
 
 use std::io::Read;
 use std::path::Path;
@@ -19,6 +20,7 @@ pub use error::JsonError;
 pub(crate) use fields::{Fields, float, kind};
 pub(crate) use non_finite::blank_non_finite;
 pub(crate) use parse::{from_str, parse, parse_object, start_of, syntax_error};
+pub(crate) use replace::replace_strings;
 
 /// The default limit for a JSON file: 64 MiB.
 pub(crate) const DEFAULT_MAX_BYTES: u64 = 64 << 20;
@@ -56,19 +58,25 @@ impl MaxBytes {
 
 /// The text of a regular file, without its byte-order mark. Never blocks on a FIFO.
 pub(crate) fn read(path: &Path, max: MaxBytes) -> Result<String> {
+    let mut text = read_with_mark(path, max)?;
+    let mark_len = text.len() - without_mark(&text).len();
+    text.drain(..mark_len);
+    Ok(text)
+}
+
+/// As [`read`], with the byte-order mark if there is one.
+pub(crate) fn read_with_mark(path: &Path, max: MaxBytes) -> Result<String> {
     let file = SourceFile::open(path)?;
     max.check(file.opened_len()).map_err(|limit| ErrorKind::Limit(limit).at(path))?;
     let bytes = read_bytes(path, &file)?;
     into_text(bytes).map_err(|error| error.at(path))
 }
 
-/// [`text`] for owned bytes.
+/// The text that these bytes hold, with its byte-order mark.
 fn into_text(bytes: Vec<u8>) -> Result<String> {
     refuse_other(&bytes)?;
-    let mut text = String::from_utf8(bytes)
+    let text = String::from_utf8(bytes)
         .map_err(|error| not_utf8(error.as_bytes(), error.utf8_error().valid_up_to()))?;
-    let mark_len = text.len() - without_mark(&text).len();
-    text.drain(..mark_len);
     Ok(text)
 }
 
@@ -91,7 +99,8 @@ pub(crate) fn text(bytes: &[u8]) -> Result<&str> {
     Ok(without_mark(text))
 }
 
-fn without_mark(text: &str) -> &str {
+/// The text after its byte-order mark.
+pub(crate) fn without_mark(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 

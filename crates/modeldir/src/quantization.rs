@@ -7,6 +7,8 @@ use serde_json::Value;
 
 use crate::accessors::accessors;
 
+pub(crate) use places::SIDE_CARS;
+
 /// The quantization of the weights, with the raw JSON.
 ///
 /// ```

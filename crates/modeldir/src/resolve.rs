@@ -12,15 +12,15 @@ use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fmt;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use tensorfile::{Limit, LimitOn, PathText};
 
+use crate::io_error::io_error;
 use crate::json::MaxBytes;
 use crate::weight_map::WeightMap;
 use crate::{
-    Error, ErrorKind, Family, ModelConfig, OpenOptions, Result, Weights, json, natural, shard_path,
+    ErrorKind, Family, ModelConfig, OpenOptions, Result, Weights, json, natural, shard_path,
 };
 use family::Folder;
 use listing::{Entry, Listing, Role};
@@ -271,13 +271,14 @@ impl Choice {
     }
 }
 
+/// The names of all files of a folder that are text.
+pub(crate) fn file_names(folder: &Path) -> Result<Vec<String>> {
+    Ok(Listing::read(folder)?.file_names())
+}
+
 /// Compares names in natural order; they need not be UTF-8.
 fn natural_os(a: &OsStr, b: &OsStr) -> Ordering {
     natural::compare(&a.to_string_lossy(), &b.to_string_lossy()).then_with(|| a.cmp(b))
-}
-
-fn io_error(path: &Path, action: &'static str, source: io::Error) -> Error {
-    tensorfile::ErrorKind::io(action, source).at(path).into()
 }
 
 #[cfg(test)]

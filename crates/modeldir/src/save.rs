@@ -1,7 +1,9 @@
 //! Writing a store as a model directory: one file, or shards with an index.
 
+mod beside;
 mod commit;
 mod index_file;
+mod options;
 mod split;
 
 use std::collections::BTreeMap;
@@ -13,57 +15,17 @@ use tempfile::TempDir;
 use tensorfile::{Limit, LimitOn, Writer};
 use tracing::{debug, debug_span};
 
+use crate::io_error::io_error;
 use crate::resolve::{self, Present};
 use crate::store::TensorStore;
 use crate::{Error, ErrorKind, Family, Result};
 
+pub use options::{Beside, Existing, SaveOptions, Saved};
+
+use beside::Companions;
 use commit::Step;
 use index_file::IndexFile;
 use split::{Shard, shards};
-
-/// How to save a store.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SaveOptions {
-    /// Bytes of tensors in one file; 5,000,000,000 by default. A tensor that is larger has a file
-    /// of its own. If one file is enough there is no index.
-    pub max_shard_size: u64,
-    /// What becomes of weights that are in the directory.
-    pub existing: Existing,
-    /// Entries for the metadata of the single file, or of the index if there are shards. `format`
-    /// goes into every file, and is `pt` unless it is given here.
-    pub metadata: BTreeMap<String, String>,
-}
-
-impl Default for SaveOptions {
-    fn default() -> Self {
-        let (existing, metadata) = (Existing::default(), BTreeMap::new());
-        Self { max_shard_size: 5_000_000_000, existing, metadata }
-    }
-}
-
-/// What becomes of weights that are in the directory where a store is saved.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Existing {
-    /// Nothing is saved where there is any safetensors file or index.
-    #[default]
-    Refuse,
-    /// `model.safetensors`, `model-….safetensors` of any number and their index are replaced.
-    /// Weights of other names and of variants stay.
-    Replace,
-}
-
-/// What a save wrote.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Saved {
-    /// The weight files, in order.
-    pub shards: Vec<PathBuf>,
-    /// The index, if there is more than one weight file.
-    pub index: Option<PathBuf>,
-    /// Bytes of all tensors.
-    pub total_size: u64,
-}
 
 impl TensorStore {
     /// Writes the tensors into a directory, which is created if it is not there.
@@ -72,29 +34,58 @@ impl TensorStore {
     /// `huggingface_hub` makes of the same tensors in the order of their names:
     /// `model.safetensors`, or `model-00001-of-0000N.safetensors` and so on with
     /// `model.safetensors.index.json`. [Aliases](Self::aliases) are recorded in the metadata.
-    /// Configuration and tokenizer are not copied.
+    /// Configuration and tokenizer are copied if [`SaveOptions::beside`] says so.
     ///
     /// Blocks until all is on the disk, and makes no second copy of a tensor in memory. Everything
     /// is first written to a hidden folder in the directory, so that a save that fails changes
-    /// nothing. Then the old weights go, the new ones get their names, and the index comes last. A
-    /// directory in which this was broken off opens as the old model, as the new one, or not at
-    /// all (where [`Existing::Replace`] left weights of other names, perhaps as those), and the
-    /// hidden folder holds what has not got its name. Old files are not written to, so a store
-    /// that is mapped from them can be saved in their place. Two saves into one directory must not
-    /// run at the same time.
+    /// nothing. Then the old weights go, the new ones get their names, and the index comes last;
+    /// files beside the weights change while there are none. If the process dies midway, the
+    /// directory opens as the old model, the new model, or not at all (where [`Existing::Replace`]
+    /// left weights of other names, perhaps as those); unplaced files remain in the hidden folder.
+    /// Old files are not written to, so a store that is mapped from them can be saved in their
+    /// place. Two saves into one directory must not run at the same time.
     ///
     /// ```
-    /// use modeldir::{ModelDir, SaveOptions};
+    /// use modeldir::ModelDir;
     ///
-    /// let store = ModelDir::open(modeldir_fixtures::model("llama"))?.load()?;
-    /// let folder = tempfile::tempdir()?;
-    /// let options = SaveOptions { max_shard_size: 100_000, ..SaveOptions::default() };
-    /// let saved = store.save(folder.path(), &options)?;
+    /// # let path = modeldir_fixtures::model("llama");
+    /// # let folder = tempfile::tempdir()?;
+    /// # let to = folder.path();
+    /// let model = ModelDir::open(path)?;
+    /// let saved = model.load()?.save(to)?;
+    /// assert_eq!(saved.byte_len, model.byte_len());
+    /// assert_eq!(ModelDir::open(to)?.len(), model.len());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::WeightsExist`] if weights are there and are not to be replaced,
+    /// [`ErrorKind::MetadataKey`] for a metadata key or an alias that cannot be recorded,
+    /// [`ErrorKind::Limit`] for a shard or a tensor that no reader accepts by default:
+    /// [`Writer`](tensorfile::Writer) writes such a file where its options say so.
+    /// [`ErrorKind::File`] with the file that could not be written; after any but
+    /// [`tensorfile::ErrorKind::Io`], the directory is as it was.
+    pub fn save(&self, dir: impl AsRef<Path>) -> Result<Saved> {
+        self.save_with(dir, &SaveOptions::default())
+    }
+
+    /// Saves as [`save`](Self::save) does, with options.
+    ///
+    /// ```
+    /// use modeldir::{Beside, Float, ModelDir, SaveOptions};
+    ///
+    /// # let path = modeldir_fixtures::model("llama");
+    /// # let folder = tempfile::tempdir()?;
+    /// # let to = folder.path();
+    /// let store = ModelDir::open(path)?.plan().cast(Float::F16).load(&Default::default())?;
+    /// let options = SaveOptions { max_shard_bytes: 100_000, beside: Beside::Copy, ..Default::default() };
+    /// let saved = store.save_with(to, &options)?;
     /// assert!(saved.index.is_some());
     ///
-    /// let copy = ModelDir::open(folder.path())?;
+    /// let copy = ModelDir::open(to)?;
     /// assert_eq!(copy.shards().len(), saved.shards.len());
-    /// assert_eq!(copy.byte_len(), saved.total_size);
+    /// assert_eq!(copy.config()?.dtype(), Some("float16"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -102,14 +93,16 @@ impl TensorStore {
     /// read whole later:
     ///
     /// ```
-    /// use modeldir::{ModelDir, Partition, SaveOptions, Topology};
+    /// use modeldir::{ModelDir, Partition, Topology};
     ///
-    /// let model = ModelDir::open(modeldir_fixtures::model("llama"))?;
+    /// # let path = modeldir_fixtures::model("llama");
+    /// # let folder = tempfile::tempdir()?;
+    /// # let to = folder.path();
+    /// let model = ModelDir::open(path)?;
     /// let rules = Partition::for_config(model.config()?)?;
     /// let plan = model.plan_for(&rules, &Topology::tensor_parallel(1, 4)?)?;
-    /// let folder = tempfile::tempdir()?;
-    /// let of_rank = folder.path().join("rank-1-of-4");
-    /// plan.load(&Default::default())?.save(&of_rank, &SaveOptions::default())?;
+    /// let of_rank = to.join("rank-1-of-4");
+    /// plan.load(&Default::default())?.save(&of_rank)?;
     ///
     /// let part = ModelDir::open(&of_rank)?;
     /// assert_eq!(part.byte_len(), plan.bytes_selected());
@@ -119,34 +112,35 @@ impl TensorStore {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::WeightsExist`] if weights are there and are not to be replaced,
-    /// [`ErrorKind::MetadataKey`] for a metadata key or an alias that cannot be recorded,
-    /// [`ErrorKind::Limit`] for a shard or a tensor that no reader accepts by default:
-    /// [`Writer`](tensorfile::Writer) writes such a file where its options say so. [`ErrorKind::File`]
-    /// with the file that could not be written; after any but [`tensorfile::ErrorKind::Io`], the directory
-    /// is as it was.
-    pub fn save(&self, dir: impl AsRef<Path>, options: &SaveOptions) -> Result<Saved> {
+    /// As [`save`](Self::save); with [`Beside::Copy`] also [`ErrorKind::FilesExist`] if files
+    /// beside weights are there and are not to be replaced, an error that names the file that could
+    /// not be copied, and [`ErrorKind::Json`] after a cast for a configuration that is no JSON.
+    pub fn save_with(&self, dir: impl AsRef<Path>, options: &SaveOptions) -> Result<Saved> {
         let dir = dir.as_ref();
         let _span = debug_span!("save", tensors = self.len()).entered();
         let metadata = Metadata::new(self, dir, options)?;
+        let companions = Companions::of(self, options.beside)?;
         fs::create_dir_all(dir).map_err(|source| io_error(dir, "create", source))?;
         let old = weights_to_replace(dir, options.existing)?;
-        let shards = shards(self, options.max_shard_size);
+        let changes = companions.changes(dir, options.beside, options.existing)?;
+        let shards = shards(self, options.max_shard_bytes);
         let names: Vec<PathBuf> = shards.iter().map(|shard| shard.file.clone().into()).collect();
         let index = (shards.len() > 1).then(|| PathBuf::from(INDEX));
-        refuse_folders(dir, names.iter().chain(&index))?;
+        refuse_folders(dir, names.iter().chain(&index).chain(&changes.placed))?;
 
         let waiting = tempfile::Builder::new().prefix(".modeldir-").suffix(".tmp").tempdir_in(dir);
         let waiting = waiting.map_err(|source| io_error(dir, "create a folder in", source))?;
+        companions.write(dir, waiting.path())?;
         write_shards(&shards, dir, waiting.path(), &metadata)?;
-        let total_size = self.byte_len();
+        let byte_len = self.byte_len();
         if index.is_some() {
-            write_index(&shards, dir, waiting.path(), total_size, &metadata)?;
+            write_index(&shards, dir, waiting.path(), byte_len, &metadata)?;
         }
-        put_in_place(dir, waiting, &commit::steps(old, &names, index.as_deref()))?;
-        debug!(shards = names.len(), bytes = total_size, "saved");
-        let shards = names.iter().map(|name| dir.join(name)).collect();
-        Ok(Saved { shards, index: index.map(|name| dir.join(name)), total_size })
+        put_in_place(dir, waiting, &commit::steps(old, &changes, &names, index.as_deref()))?;
+        debug!(shards = names.len(), bytes = byte_len, "saved");
+        let in_dir = |names: Vec<PathBuf>| names.iter().map(|name| dir.join(name)).collect();
+        let (shards, beside) = (in_dir(names), in_dir(changes.placed));
+        Ok(Saved { shards, index: index.map(|name| dir.join(name)), beside, byte_len })
     }
 }
 
@@ -270,16 +264,12 @@ fn of_file(path: &Path, error: tensorfile::Error) -> Error {
     let error = match error.into_kind() {
         tensorfile::ErrorKind::Limit(limit) => {
             let of_shard = matches!(limit.what, LimitOn::HeaderBytes | LimitOn::Tensors);
-            let option = of_shard.then_some("SaveOptions::max_shard_size");
+            let option = of_shard.then_some("SaveOptions::max_shard_bytes");
             Error::from(ErrorKind::Limit(Limit { option, ..limit }))
         }
         kind => Error::from(ErrorKind::File(kind)),
     };
     tensor.iter().fold(error, |error, name| error.in_tensor(name)).at(path)
-}
-
-fn io_error(path: &Path, action: &'static str, source: io::Error) -> Error {
-    Error::from(tensorfile::ErrorKind::io(action, source)).at(path)
 }
 
 #[cfg(test)]

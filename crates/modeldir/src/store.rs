@@ -35,6 +35,8 @@ pub struct TensorStore {
     root: PathBuf,
     tensors: BTreeMap<Box<str>, Tensor>,
     aliases: Arc<Aliases>,
+    /// Whether elements were converted as they were read.
+    is_cast: bool,
     stats: LoadStats,
 }
 
@@ -43,7 +45,16 @@ impl TensorStore {
         let named = |tensor: Tensor| (tensor.name().into(), tensor);
         let tensors: BTreeMap<Box<str>, Tensor> = tensors.into_iter().map(named).collect();
         let aliases = Arc::clone(&index.aliases);
-        Self { root: index.root.clone(), tensors, aliases, stats }
+        Self { root: index.root.clone(), tensors, aliases, is_cast: false, stats }
+    }
+
+    /// The same store, whose elements were converted as they were read if `is_cast` says so.
+    pub(crate) fn with_cast(self, is_cast: bool) -> Self {
+        Self { is_cast, ..self }
+    }
+
+    pub(crate) fn is_cast(&self) -> bool {
+        self.is_cast
     }
 
     /// The tensor of this name, or the one that the name stands for if it is an

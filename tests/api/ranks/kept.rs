@@ -154,11 +154,11 @@ fn narrowing_a_rank_keeps_its_parts() {
 #[test]
 fn a_rank_is_saved_as_a_directory_of_its_own() {
     let store = built_in(&llama()).load(&LoadOptions::default()).unwrap();
-    for (max_shard_size, files) in [(5_000_000_000, 1), (60_000, 4)] {
+    for (max_shard_bytes, files) in [(5_000_000_000, 1), (60_000, 4)] {
         let folder = tempfile::tempdir().unwrap();
-        let options = SaveOptions { max_shard_size, ..SaveOptions::default() };
-        let saved = store.save(folder.path(), &options).unwrap();
-        assert_eq!(saved.total_size, store.byte_len());
+        let options = SaveOptions { max_shard_bytes, ..SaveOptions::default() };
+        let saved = store.save_with(folder.path(), &options).unwrap();
+        assert_eq!(saved.byte_len, store.byte_len());
         assert!(saved.shards.len() >= files, "{:?}", saved.shards);
         let copy = ModelDir::open(folder.path()).unwrap();
         assert_equal(&copy.load().unwrap(), &store);
@@ -187,7 +187,7 @@ fn directories_of_all_ranks_are_those_of_their_plans() {
         let plan = dir.plan_for(&partition, &Topology::tensor_parallel(rank, 4).unwrap()).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let store = plan.load(&LoadOptions::default()).unwrap();
-        saved += store.save(folder.path(), &SaveOptions::default()).unwrap().total_size;
+        saved += store.save(folder.path()).unwrap().byte_len;
         assert_equal(&ModelDir::open(folder.path()).unwrap().load().unwrap(), &store);
     }
     // Seven norms of 64 elements are on all four ranks, everything else is on one.

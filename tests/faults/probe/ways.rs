@@ -3,8 +3,9 @@
 
 use std::thread;
 
-use modeldir::{AsyncLoadOptions, Cancel, Existing, LoadOptions, LoadPlan, MapOptions, ModelDir};
+use modeldir::{AsyncLoadOptions, Beside, Cancel, Existing, LoadOptions, LoadPlan};
 use modeldir::{Error, ErrorKind, Result, Topology};
+use modeldir::{MapOptions, ModelDir};
 use modeldir::{OpenOptions, Partition, SaveOptions, Selection, StreamOptions, TensorStore};
 use serde_json::json;
 use tensorfile::{TensorFile, Writer};
@@ -114,9 +115,13 @@ fn model_in(args: &Args, talk: &Talk, model: &ModelDir, cancel: &Cancel) -> Resu
         "save" => {
             let store = plan.load(&load)?;
             step(args, talk, "loaded");
-            let (max_shard_size, existing) = (args.shard_size, Existing::Replace);
-            let options = SaveOptions { max_shard_size, existing, ..SaveOptions::default() };
-            store.save(&args.to, &options)?;
+            let options = SaveOptions {
+                max_shard_bytes: args.shard_size,
+                existing: Existing::Replace,
+                beside: Beside::Copy,
+                ..SaveOptions::default()
+            };
+            store.save_with(&args.to, &options)?;
             add(&mut digests, &store);
         }
         way => {

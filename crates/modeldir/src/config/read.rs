@@ -8,7 +8,7 @@ use super::ModelConfig;
 use crate::json::{self, Fields};
 
 /// Where a model of several parts keeps the configuration of its language model.
-const NESTED: [&str; 4] =
+pub(super) const NESTED: [&str; 4] =
     ["text_config", "language_config", "llm_config", "thinker_config.text_config"];
 
 const HIDDEN_SIZE: &[&str] = &["hidden_size", "n_embd", "d_model", "n_embed", "dim"];

@@ -307,6 +307,16 @@ pub enum ErrorKind {
         /// The weights present.
         found: Vec<PathBuf>,
     },
+    /// The directory already holds configuration or tokenizer files, and
+    /// [`Beside::Copy`](crate::Beside::Copy) writes such files.
+    #[error(
+        "the directory already has configuration or tokenizer files (Existing::Replace replaces them): {}",
+        Names(found)
+    )]
+    FilesExist {
+        /// The files present.
+        found: Vec<PathBuf>,
+    },
     /// A metadata key or an alias cannot be stored.
     #[error("metadata key {}: {reason}", Quoted(key))]
     MetadataKey {

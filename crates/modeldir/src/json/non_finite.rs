@@ -66,7 +66,7 @@ impl Iterator for Literals<'_> {
 }
 
 /// The end of the string that starts at `start`.
-fn string_end(bytes: &[u8], start: usize) -> usize {
+pub(super) fn string_end(bytes: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     while let Some(byte) = bytes.get(at) {
         match byte {

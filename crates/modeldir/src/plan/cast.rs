@@ -63,4 +63,9 @@ impl LoadPlan {
         let plan = Self::of_parts(&self.index, self.planned().map(part).collect());
         Self { partition_report: self.partition_report.clone(), ..plan }
     }
+
+    /// Whether any tensor is converted.
+    pub(crate) fn has_cast(&self) -> bool {
+        self.planned().any(|planned| planned.cast().is_some())
+    }
 }

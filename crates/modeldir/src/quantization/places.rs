@@ -8,7 +8,8 @@ use crate::json;
 use crate::{ModelConfig, Result};
 
 /// Files beside `config.json` that describe a quantization, in order of precedence.
-const SIDE_CARS: [&str; 3] = ["quantize_config.json", "quant_config.json", "hf_quant_config.json"];
+pub(crate) const SIDE_CARS: [&str; 3] =
+    ["quantize_config.json", "quant_config.json", "hf_quant_config.json"];
 
 /// Keys of a configuration that describe its quantization, in order of precedence.
 const PLACES: [&str; 5] = [

@@ -7,8 +7,7 @@ use tempfile::TempDir;
 
 use super::{IgnoreReason, Resolved, classify};
 use crate::{
-    Error, ErrorKind, Family, JsonError, Limit, LimitOn, ModelConfig, OpenOptions, Weights,
-    Result,
+    Error, ErrorKind, Family, JsonError, Limit, LimitOn, ModelConfig, OpenOptions, Result, Weights,
 };
 
 /// A folder with these files. The text after `=` in a name is the content of the file.

@@ -1,23 +1,26 @@
 //! Tests of saving, with the directory opened again and at every point where it may break off.
 
+mod beside;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use tensorfile::{Dtype, HeaderOptions, Limit, LimitOn, Metadata, TensorFile, Writer};
 
-use super::{Existing, SaveOptions, commit, of_file};
+use super::commit::{self, Changes};
+use super::{Existing, SaveOptions, of_file};
 use crate::resolve;
 use crate::{
     AliasRule, Error, ErrorKind, Family, IndexedTensor, ModelDir, OpenOptions, TensorStore,
 };
 
-fn options(max_shard_size: u64) -> SaveOptions {
-    SaveOptions { max_shard_size, ..SaveOptions::default() }
+fn options(max_shard_bytes: u64) -> SaveOptions {
+    SaveOptions { max_shard_bytes, ..SaveOptions::default() }
 }
 
-fn replacing(max_shard_size: u64) -> SaveOptions {
-    SaveOptions { existing: Existing::Replace, ..options(max_shard_size) }
+fn replacing(max_shard_bytes: u64) -> SaveOptions {
+    SaveOptions { existing: Existing::Replace, ..options(max_shard_bytes) }
 }
 
 fn loaded(path: impl AsRef<Path>) -> TensorStore {
@@ -77,7 +80,7 @@ fn what_is_saved_is_what_is_loaded_again() {
         let store = model(name);
         for max in [60_000, 5_000_000_000] {
             let folder = tempfile::tempdir().unwrap();
-            let saved = store.save(folder.path(), &options(max)).unwrap();
+            let saved = store.save_with(folder.path(), &options(max)).unwrap();
             assert_eq!(saved.index.is_some(), saved.shards.len() > 1);
             let opened = ModelDir::open(folder.path()).unwrap();
             assert!(opened.report().ignored_files.is_empty());
@@ -97,7 +100,7 @@ fn what_is_saved_is_what_is_loaded_again() {
 #[test]
 fn the_index_is_that_of_the_reference() {
     let folder = tempfile::tempdir().unwrap();
-    model("gpt2").save(folder.path(), &options(200_000)).unwrap();
+    model("gpt2").save_with(folder.path(), &options(200_000)).unwrap();
     // What split_state_dict_into_shards_factory of huggingface_hub 2.4 makes of these tensors by
     // name, and json.dump(index, file, indent=2) of that.
     let in_layer = [
@@ -135,7 +138,7 @@ fn the_index_is_that_of_the_reference() {
 #[test]
 fn a_tensor_that_is_too_large_has_a_shard_of_its_own_before_the_open_one() {
     let folder = tempfile::tempdir().unwrap();
-    model("llama").save(folder.path(), &options(60_000)).unwrap();
+    model("llama").save_with(folder.path(), &options(60_000)).unwrap();
     let opened = ModelDir::open(folder.path()).unwrap();
     assert_eq!(opened.shards().len(), 8);
     // By the reference: eight shards, and these in the third.
@@ -158,13 +161,13 @@ fn aliases_and_metadata_go_where_the_reference_has_them() {
     let metadata = BTreeMap::from([("note".to_owned(), "x".to_owned())]);
     let with_note = |max| SaveOptions { metadata: metadata.clone(), ..replacing(max) };
 
-    store.save(folder.path(), &with_note(1 << 30)).unwrap();
+    store.save_with(folder.path(), &with_note(1 << 30)).unwrap();
     let file = TensorFile::open(folder.path().join("model.safetensors")).unwrap();
     let expected = [("format", "pt"), ("lm_head.weight", "transformer.wte.weight"), ("note", "x")];
     let expected = BTreeMap::from(expected.map(|(key, value)| (key.to_owned(), value.to_owned())));
     assert_eq!(file.metadata().map(Metadata::to_map), Some(expected));
 
-    let saved = store.save(folder.path(), &with_note(200_000)).unwrap();
+    let saved = store.save_with(folder.path(), &with_note(200_000)).unwrap();
     for shard in &saved.shards {
         let format = BTreeMap::from([("format".to_owned(), "pt".to_owned())]);
         let file = TensorFile::open(shard).unwrap();
@@ -180,7 +183,8 @@ fn aliases_and_metadata_go_where_the_reference_has_them() {
 fn the_format_is_that_of_the_caller_in_every_file() {
     let folder = tempfile::tempdir().unwrap();
     let metadata = BTreeMap::from([("format".to_owned(), "np".to_owned())]);
-    let saved = tiny(1, 2).save(folder.path(), &SaveOptions { metadata, ..options(4) }).unwrap();
+    let saved =
+        tiny(1, 2).save_with(folder.path(), &SaveOptions { metadata, ..options(4) }).unwrap();
     for shard in saved.shards {
         let file = TensorFile::open(shard).unwrap();
         assert_eq!(file.metadata().unwrap().get("format"), Some("np"));
@@ -193,7 +197,7 @@ fn rejects_metadata_that_the_index_says_itself() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("new");
     let metadata = BTreeMap::from([("total_size".to_owned(), "7".to_owned())]);
-    let error = tiny(1, 1).save(&dir, &SaveOptions { metadata, ..options(9) }).unwrap_err();
+    let error = tiny(1, 1).save_with(&dir, &SaveOptions { metadata, ..options(9) }).unwrap_err();
     assert!(
         matches!(error.kind(), ErrorKind::MetadataKey { key, .. } if &**key == "total_size"),
         "{error}"
@@ -204,8 +208,8 @@ fn rejects_metadata_that_the_index_says_itself() {
 #[test]
 fn a_store_without_tensors_is_one_empty_file() {
     let folder = tempfile::tempdir().unwrap();
-    let saved = tiny(1, 0).save(folder.path().join("new/dir"), &options(4)).unwrap();
-    assert_eq!((saved.shards.len(), saved.index, saved.total_size), (1, None, 0));
+    let saved = tiny(1, 0).save_with(folder.path().join("new/dir"), &options(4)).unwrap();
+    assert_eq!((saved.shards.len(), saved.index, saved.byte_len), (1, None, 0));
     assert!(loaded(folder.path().join("new/dir")).is_empty());
 }
 
@@ -221,7 +225,7 @@ fn rejects_a_directory_with_weights_and_leaves_it_alone() {
     ] {
         let folder = tempfile::tempdir().unwrap();
         touch(folder.path(), &[name, "config.json"]);
-        let error = tiny(1, 2).save(folder.path(), &options(4)).unwrap_err();
+        let error = tiny(1, 2).save_with(folder.path(), &options(4)).unwrap_err();
         let ErrorKind::WeightsExist { found } = error.kind() else { panic!("{error}") };
         assert_eq!((error.path(), found), (Some(folder.path()), &vec![PathBuf::from(name)]));
         let mut expected = [name, "config.json"];
@@ -254,7 +258,7 @@ fn replacing_takes_what_an_earlier_save_left_and_nothing_else() {
         touch(folder.path(), &kept);
         touch(folder.path(), &stale);
         let store = tiny(2, 4);
-        store.save(folder.path(), &replacing(max)).unwrap();
+        store.save_with(folder.path(), &replacing(max)).unwrap();
         let mut expected = [&kept[..], &written].concat();
         expected.sort_unstable();
         assert_eq!(listed(folder.path()), expected);
@@ -269,7 +273,7 @@ fn a_save_that_breaks_off_never_mixes_two_models() {
     let saved = |store: &TensorStore| {
         [16, 8, 4].map(|max| {
             let folder = tempfile::tempdir().unwrap();
-            let saved = store.save(folder.path(), &options(max)).unwrap();
+            let saved = store.save_with(folder.path(), &options(max)).unwrap();
             (folder, saved)
         })
     };
@@ -283,7 +287,7 @@ fn a_save_that_breaks_off_never_mixes_two_models() {
         for taken in 0.. {
             let (dir, waiting) = (copied(old_folder.path()), copied(new_folder.path()));
             let present = resolve::present(dir.path(), Family::Model).unwrap();
-            let steps = commit::steps(present, &shards, index.as_deref());
+            let steps = commit::steps(present, &Changes::default(), &shards, index.as_deref());
             for step in steps.iter().take(taken) {
                 commit::take(step, dir.path(), waiting.path()).unwrap();
             }
@@ -316,7 +320,7 @@ fn rejects_a_path_that_is_no_directory() {
     touch(folder.path(), &["file"]);
     for (path, action) in [("file", "create"), ("file/below", "create")] {
         let path = folder.path().join(path);
-        let error = tiny(1, 1).save(&path, &options(4)).unwrap_err();
+        let error = tiny(1, 1).save_with(&path, &options(4)).unwrap_err();
         let found = not_done(&error);
         assert_eq!((error.path(), found), (Some(&*path), Some(action)));
     }
@@ -331,7 +335,7 @@ fn rejects_a_directory_that_cannot_be_written_to() {
     if fs::write(folder.path().join("x"), "").is_ok() {
         return; // The superuser may write anywhere.
     }
-    let error = tiny(1, 1).save(folder.path(), &options(4)).unwrap_err();
+    let error = tiny(1, 1).save_with(folder.path(), &options(4)).unwrap_err();
     assert!(not_done(&error).is_some() && error.path() == Some(folder.path()), "{error}");
 }
 
@@ -341,7 +345,7 @@ fn rejects_a_folder_in_the_place_of_a_file_before_anything_changes() {
         let folder = tempfile::tempdir().unwrap();
         touch(folder.path(), &["model.safetensors"]);
         fs::create_dir(folder.path().join(occupied)).unwrap();
-        let error = tiny(1, 2).save(folder.path(), &replacing(4)).unwrap_err();
+        let error = tiny(1, 2).save_with(folder.path(), &replacing(4)).unwrap_err();
         let path = folder.path().join(occupied);
         assert!(not_done(&error).is_some() && error.path() == Some(&*path), "{error}");
         let mut expected = [occupied, "model.safetensors"];
@@ -364,11 +368,11 @@ fn errors_name_the_file_as_it_would_have_been_and_no_option_of_the_writer() {
     for (of_writer, message) in [
         (
             limit(LimitOn::HeaderBytes, 9, 8).at(waiting),
-            "header of 9 bytes, the limit is 8 (a smaller SaveOptions::max_shard_size avoids it)",
+            "header of 9 bytes, the limit is 8 (a smaller SaveOptions::max_shard_bytes avoids it)",
         ),
         (
             limit(LimitOn::Tensors, 3, 2).at(waiting),
-            "3 tensors, the limit is 2 (a smaller SaveOptions::max_shard_size avoids it)",
+            "3 tensors, the limit is 2 (a smaller SaveOptions::max_shard_bytes avoids it)",
         ),
         (
             limit(LimitOn::NameBytes, 5, 4).in_tensor("w"),
@@ -403,7 +407,7 @@ fn rejects_a_tensor_that_no_reader_accepts_by_default() {
         let opened = OpenOptions { header, ..OpenOptions::default() };
         let store = ModelDir::open_with(&path, &opened).unwrap().load().unwrap();
         let to = folder.path().join("new");
-        let error = store.save(&to, &options(9)).unwrap_err();
+        let error = store.save_with(&to, &options(9)).unwrap_err();
         assert!(
             matches!(
                 error.kind(),
@@ -430,7 +434,7 @@ fn links_are_replaced_and_what_they_lead_to_stays() {
     for name in [HALVES[0], "model.safetensors"] {
         std::os::unix::fs::symlink("../blob", dir.join(name)).unwrap();
     }
-    tiny(3, 2).save(&dir, &replacing(4)).unwrap();
+    tiny(3, 2).save_with(&dir, &replacing(4)).unwrap();
     assert_eq!(fs::read(&blob).unwrap(), b"old");
     assert_eq!(listed(&dir), [HALVES[0], HALVES[1], INDEX]);
 }
