@@ -206,6 +206,23 @@ fn generation_is_configured_where_there_is_a_file() {
     assert!(matches!(error.kind(), ErrorKind::Json(JsonError::NotJson { .. })), "{error}");
 }
 
+#[test]
+fn an_adapter_is_configured_where_there_is_a_file() {
+    let llama = ModelDir::open(modeldir_fixtures::model("llama")).unwrap();
+    assert!(llama.adapter_config().unwrap().is_none());
+    let mut folder = Tree::new();
+    let json = r#"{"r": 8, "peft_type": "LORA", "target_modules": ["q_proj"]}"#;
+    folder.put("adapter_config.json", json);
+    let (_folder, model) = beside(folder);
+    let config = model.adapter_config().unwrap().unwrap();
+    assert_eq!((config.r(), config.peft_type()), (Some(8), Some("LORA")));
+    assert_eq!(config.target_modules(), ["q_proj"]);
+    let mut broken = Tree::new();
+    broken.put("adapter_config.json", "<html>");
+    let error = beside(broken).1.adapter_config().unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Json(JsonError::NotJson { .. })), "{error}");
+}
+
 /// What a quantization is: its source, method, algorithm, bits, and weights a scale.
 type Quantized = (&'static str, &'static str, Option<&'static str>, Option<usize>, Option<i64>);
 

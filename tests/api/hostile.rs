@@ -182,6 +182,8 @@ fn odd_model(folder: &Path) -> std::path::PathBuf {
     });
     fs::write(path.join("config.json"), config(value.clone())).unwrap();
     fs::write(path.join("generation_config.json"), config(value)).unwrap();
+    let adapter = json!({ "r": long, "target_modules": [1], "peft_type": long });
+    fs::write(path.join("adapter_config.json"), config(adapter)).unwrap();
     fs::write(path.join("tokenizer.json"), HARM).unwrap();
     let template = json!({ "chat_template": [{ "name": long, "template": 1 }] });
     fs::write(path.join("tokenizer_config.json"), template.to_string()).unwrap();
@@ -212,6 +214,7 @@ fn reports_and_what_is_asked_of_an_odd_model_are_harmless() {
     check_error(&model.tokenizer().chat_templates().unwrap_err());
     check_error(&model.tokenizer().read(FileRole::Processor).unwrap_err());
     check_debug(&model.generation_config().unwrap().unwrap().notes());
+    check_debug(&model.adapter_config().unwrap().unwrap().notes());
     // The name without the end is that of an alias.
     let absent = format!("{HARM}?");
     check_error(&model.info(&absent).map(drop).unwrap_err());

@@ -146,6 +146,7 @@ fn ask(path: &Path, name: &str) -> bool {
     let said = [
         model.config().err(),
         model.generation_config().err(),
+        model.adapter_config().err(),
         model.quantization().err(),
         model.tokenizer().chat_templates().err(),
         model.tokenizer().read(FileRole::Tokenizer).err(),

@@ -7,6 +7,7 @@ use tensorfile::{PathText, Selection, Tensor};
 use tracing::debug_span;
 use tracing::field::Empty;
 
+use crate::adapter::AdapterConfig;
 use crate::config::ModelConfig;
 use crate::generation::GenerationConfig;
 use crate::index::build::Findings;
@@ -187,6 +188,15 @@ impl ModelDir {
     /// If the file is broken.
     pub fn generation_config(&self) -> Result<Option<GenerationConfig>> {
         GenerationConfig::in_directory(self.path(), self.beside.max_json_bytes)
+    }
+
+    /// Reads `adapter_config.json`, or returns `None` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// If the file is broken.
+    pub fn adapter_config(&self) -> Result<Option<AdapterConfig>> {
+        AdapterConfig::in_directory(self.path(), self.beside.max_json_bytes)
     }
 
     /// Which files hold tokenizer, chat templates and processors. Nothing is read.

@@ -53,6 +53,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod accessors;
+mod adapter;
 mod alias;
 mod chat_template;
 mod config;
@@ -90,6 +91,7 @@ mod transform;
 mod versions;
 mod weight_map;
 
+pub use adapter::AdapterConfig;
 pub use alias::{Alias, AliasRule};
 pub use chat_template::ChatTemplate;
 pub use config::ModelConfig;

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use modeldir::{Error, GenerationConfig, ModelConfig, Quantization, TokenizerFiles};
+use modeldir::{AdapterConfig, Error, GenerationConfig, ModelConfig, Quantization, TokenizerFiles};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -23,12 +23,14 @@ thread_local! {
 pub fn config(text: &[u8]) -> Result<(), String> {
     let config = ModelConfig::from_json("config.json", text);
     let generation = GenerationConfig::from_json("generation_config.json", text);
+    let adapter = AdapterConfig::from_json("adapter_config.json", text);
     let quantization = Quantization::from_json("quantize_config.json", text);
     named(config.as_ref().err(), "config.json")?;
     named(generation.as_ref().err(), "generation_config.json")?;
+    named(adapter.as_ref().err(), "adapter_config.json")?;
     named(quantization.as_ref().err(), "quantize_config.json")?;
-    if config.is_ok() != generation.is_ok() {
-        return Err(format!("config: {config:?}, generation: {generation:?}"));
+    if config.is_ok() != generation.is_ok() || config.is_ok() != adapter.is_ok() {
+        return Err(format!("config: {config:?}, {generation:?}, {adapter:?}"));
     }
     if let Ok(config) = &config {
         touch(config);

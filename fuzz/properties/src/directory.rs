@@ -142,6 +142,7 @@ fn check(folder: &Path, written: &Written) -> Result<(), String> {
     for error in [
         model.config().err(),
         model.generation_config().err(),
+        model.adapter_config().err(),
         model.quantization().err(),
         model.tokenizer().tokenizer_config().err(),
     ] {
