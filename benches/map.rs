@@ -5,7 +5,7 @@ use std::fs::File;
 use std::path::PathBuf;
 
 use memmap2::Mmap;
-use modeldir::{MapOptions, ModelDir};
+use modeldir::{MapOptions, ModelDir, Populate};
 use modeldir_benches::{Contestant, drop_cache, llama, race, warm_cache};
 use rayon::prelude::*;
 
@@ -29,7 +29,7 @@ fn main() {
     let contestants = vec![
         Contestant::new("open + map, populated", || {
             let model = ModelDir::open(&dir).expect("a valid model");
-            let options = MapOptions { populate: true, ..MapOptions::default() };
+            let options = MapOptions { populate: Populate::AtOnce, ..MapOptions::default() };
             // SAFETY: nothing writes to the bench's own files while it runs.
             unsafe { model.plan().map_with(&options) }.expect("a readable model")
         }),

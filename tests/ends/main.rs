@@ -17,8 +17,8 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use modeldir::{
-    AsyncLoadOptions, Cancel, Error, ErrorKind, Io, LoadOptions, MapOptions, ModelDir, Progress,
-    Selection, StreamOptions, TensorStore,
+    AsyncLoadOptions, Cancel, Error, ErrorKind, Io, LoadOptions, MapOptions, ModelDir, Populate,
+    Progress, Selection, StreamOptions, TensorStore,
 };
 use modeldir_fixtures::{ShardedModel, Tensor as Made};
 use tempfile::TempDir;
@@ -142,7 +142,7 @@ fn one_model_is_loaded_by_many_threads_in_every_way_at_once() {
             assert!(matches!(kind, Err(ErrorKind::Cancelled)), "{kind:?}");
         },
         &|| {
-            let options = MapOptions { populate: true, ..MapOptions::default() };
+            let options = MapOptions { populate: Populate::AtOnce, ..MapOptions::default() };
             // SAFETY: nothing writes to the folder of this test.
             #[expect(unsafe_code, reason = "mapping is one of the ways")]
             alone.assert_holds(&unsafe { plan.map_with(&options) }.unwrap());

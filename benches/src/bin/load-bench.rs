@@ -12,7 +12,7 @@ use std::time::Instant;
 use clap::{Parser, ValueEnum};
 use modeldir::launch::LaunchError;
 use modeldir::{Error, Io, LoadOptions, LoadPlan, ModelDir, StreamOptions, Tensor};
-use modeldir::{LoadStats, MapOptions};
+use modeldir::{LoadStats, MapOptions, Populate};
 use modeldir_benches::{
     Usage, anonymous_bytes, drop_cache, free_bytes, pretouch, rank_plan, warm_cache, warm_half,
 };
@@ -172,7 +172,7 @@ fn load(
     let store = match args.mode {
         Mode::Load | Mode::Reload => plan.load_reusing(reused, &options)?,
         Mode::Map => {
-            let options = MapOptions { populate: true, threads: args.threads };
+            let options = MapOptions { populate: Populate::AtOnce, threads: args.threads };
             // SAFETY: nothing writes to the model while the bench runs.
             unsafe { plan.map_with(&options) }?
         }

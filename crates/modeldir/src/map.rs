@@ -26,11 +26,22 @@ const PIECE: usize = 32 << 20;
 /// How to map a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MapOptions {
-    /// Whether to bring every wanted byte into memory at once, in parallel. Bytes that cannot be
-    /// had are then an error and not a signal later, as long as they stay in memory.
-    pub populate: bool,
-    /// Threads that do so. By default one for each processor that this process may use.
+    /// When the bytes are read.
+    pub populate: Populate,
+    /// Threads that read at once. By default one for each processor that this process may use.
     pub threads: Option<NonZeroUsize>,
+}
+
+/// When the bytes of a mapped plan are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Populate {
+    /// Page by page, as they are touched. A byte that cannot be read ends the process with SIGBUS.
+    #[default]
+    WhenTouched,
+    /// All that are wanted, in parallel, before the store is there. A byte that cannot be read is
+    /// an error, as long as no page is dropped from memory since.
+    AtOnce,
 }
 
 impl LoadPlan {
@@ -63,10 +74,11 @@ impl LoadPlan {
     /// the options say so.
     ///
     /// ```
-    /// use modeldir::{MapOptions, ModelDir};
+    /// use modeldir::{MapOptions, ModelDir, Populate};
     ///
-    /// let model = ModelDir::open(modeldir_fixtures::model("llama"))?;
-    /// let options = MapOptions { populate: true, ..MapOptions::default() };
+    /// # let path = modeldir_fixtures::model("llama");
+    /// let model = ModelDir::open(path)?;
+    /// let options = MapOptions { populate: Populate::AtOnce, ..MapOptions::default() };
     /// // SAFETY: nothing writes to the model directory while this process runs.
     /// let store = unsafe { model.plan().map_with(&options) }?;
     /// assert_eq!(store.get("model.norm.weight")?.bytes(), model.read("model.norm.weight")?.bytes());
@@ -98,7 +110,7 @@ impl LoadPlan {
             }?;
             // SAFETY: the caller keeps the files unchanged while a tensor lives.
             maps.insert(shard, unsafe { file.map() }?);
-            if options.populate {
+            if options.populate == Populate::AtOnce {
                 open.push((shard, file));
             }
             if open.len() == MAX_OPEN_FILES {
@@ -226,7 +238,7 @@ mod tests {
 
     use tensorfile::{Float, Selection};
 
-    use super::MapOptions;
+    use super::{MapOptions, Populate};
     use crate::{ErrorKind, LoadPlan, ModelDir};
 
     #[test]
@@ -238,7 +250,7 @@ mod tests {
         let plan = ModelDir::open(dir.path()).unwrap().plan();
         std::fs::remove_file(&path).unwrap();
         let columns = plan.select(|_| Some(Selection::all().with_range(1, 1..3))).unwrap();
-        let options = MapOptions { populate: true, ..MapOptions::default() };
+        let options = MapOptions { populate: Populate::AtOnce, ..MapOptions::default() };
         // SAFETY: there is no file.
         let map = |plan: &LoadPlan| unsafe { plan.map_with(&options) }.unwrap_err();
         let (scattered, cast) = (map(&columns), map(&plan.cast(Float::F32)));
@@ -263,7 +275,7 @@ mod tests {
         // As a write would set it.
         let written = File::options().write(true).open(&path).unwrap();
         written.set_modified(SystemTime::UNIX_EPOCH).unwrap();
-        let options = MapOptions { populate: true, ..MapOptions::default() };
+        let options = MapOptions { populate: Populate::AtOnce, ..MapOptions::default() };
         let error = plan.bring_in(&maps, &mut open, &options).unwrap_err();
         assert!(matches!(error.kind(), ErrorKind::File(tensorfile::ErrorKind::Changed { .. })));
         assert_eq!(error.path(), Some(&*path));

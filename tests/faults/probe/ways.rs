@@ -5,7 +5,7 @@ use std::thread;
 
 use modeldir::{AsyncLoadOptions, Beside, Cancel, Existing, LoadOptions, LoadPlan};
 use modeldir::{Error, ErrorKind, Result, Topology};
-use modeldir::{MapOptions, ModelDir};
+use modeldir::{MapOptions, ModelDir, Populate};
 use modeldir::{OpenOptions, Partition, SaveOptions, Selection, StreamOptions, TensorStore};
 use serde_json::json;
 use tensorfile::{TensorFile, Writer};
@@ -104,7 +104,8 @@ fn model_in(args: &Args, talk: &Talk, model: &ModelDir, cancel: &Cancel) -> Resu
         }
         "async" | "stream_async" => asynchronous(args, &plan, cancel, &mut digests)?,
         "map" | "populate" => {
-            let populate = args.way == "populate";
+            let at_once = args.way == "populate";
+            let populate = if at_once { Populate::AtOnce } else { Populate::WhenTouched };
             let options = MapOptions { populate, threads: args.threads };
             // SAFETY: whoever harms the files of a mapping means to end this process.
             let store = unsafe { plan.map_with(&options) }?;
