@@ -55,6 +55,7 @@
 mod accessors;
 mod adapter;
 mod alias;
+mod as_text;
 mod chat_template;
 mod config;
 mod dir;
@@ -106,7 +107,7 @@ pub use load::{
 };
 #[cfg(feature = "tokio")]
 pub use load_async::{AsyncLoadOptions, TensorStream};
-pub use map::MapOptions;
+pub use map::{MapOptions, Populate};
 pub use options::{Family, IndexPolicy, MissingShards, OpenOptions, Unindexed, Weights};
 pub use partition::{
     Along, At, Axes, Axis, Cut, Ep, ExpertSplit, ExtraLayers, Heads, LayerSplit, Layout,

@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use serde::{Serialize, Serializer};
 use tensorfile::HeaderOptions;
 
 use crate::json;
@@ -182,6 +183,8 @@ pub enum MissingShards {
 }
 
 /// A set of weights by the name that its files start with.
+///
+/// It is serialised as the name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Family {
@@ -208,5 +211,11 @@ impl Family {
             Self::Consolidated => "consolidated",
             Self::Adapter => "adapter_model",
         }
+    }
+}
+
+impl Serialize for Family {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.stem())
     }
 }

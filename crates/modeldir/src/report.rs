@@ -4,23 +4,27 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde::Serialize;
 use tensorfile::{PathText, Quoted};
 
 use crate::Fault;
 use crate::alias::Alias;
+use crate::as_text;
 use crate::options::Family;
 use crate::resolve::IgnoredFile;
 
 /// What opening a directory ignored or found odd. Nothing in it kept the directory from opening.
 ///
 /// `Display` writes a line for each fact, and nothing if there is none. It lists the first thousand
-/// facts of each kind and counts the others.
-#[derive(Clone, Debug, Default)]
+/// facts of each kind and counts the others. Serialised, a report has all of them; paths are text, with
+/// invalid UTF-8 replaced.
+#[derive(Clone, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct Report {
     /// The family whose names the weights have; `None` for other names and for listed files.
     pub family: Option<Family>,
     /// The index that was used, relative to the directory.
+    #[serde(serialize_with = "as_text::optional_path")]
     pub index_file: Option<PathBuf>,
     /// Files beside the weights that were not read as weights, with the reason.
     pub ignored_files: Vec<IgnoredFile>,
@@ -31,9 +35,11 @@ pub struct Report {
     /// The `total_size` of the index, if it has one.
     pub total_size: Option<TotalSize>,
     /// Shards left out because of [`MissingShards::Skip`](crate::MissingShards).
+    #[serde(serialize_with = "as_text::shown")]
     pub skipped: Vec<Fault>,
     /// Bytes after the last tensor of a shard, allowed by
     /// [`TrailingBytes::Allow`](tensorfile::TrailingBytes).
+    #[serde(serialize_with = "as_text::shard_bytes")]
     pub trailing_bytes: Vec<(PathBuf, u64)>,
     /// Names that stand for a tensor stored under another name, sorted by name.
     pub aliases: Arc<[Alias]>,
@@ -44,11 +50,12 @@ pub struct Report {
 }
 
 /// A tensor in a shard where the index does not place it.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct StrayTensor {
     /// The name of the tensor.
     pub tensor: String,
     /// The shard that holds it, relative to the directory.
+    #[serde(serialize_with = "as_text::path")]
     pub shard: Arc<Path>,
 }
 
@@ -56,7 +63,7 @@ pub struct StrayTensor {
 ///
 /// Writers put the sum of tensor bytes there, or of file sizes, or a wrong number. The library
 /// never relies on it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TotalSize {
     /// The value as in the index: a number, or any text.
     pub declared: String,
@@ -142,13 +149,46 @@ fn lines<T>(
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use serde_json::json;
+
     use super::{MAX_LINES, Report, StrayTensor};
+    use crate::{Fault, IgnoreReason, IgnoredFile, ModelDir};
+
+    #[test]
+    fn a_report_is_plain_data() {
+        let model = ModelDir::open(modeldir_fixtures::model("gpt2")).unwrap();
+        let value = serde_json::to_value(model.report()).unwrap();
+        assert_eq!(value["family"], "model");
+        let [alias] = &value["aliases"].as_array().unwrap()[..] else { panic!("{value}") };
+        let expected = json!({ "name": "lm_head.weight", "target": "transformer.wte.weight", "rule": "tied_embedding" });
+        assert_eq!(*alias, expected);
+        let stray = StrayTensor { tensor: "t".into(), shard: Path::new("a/b").into() };
+        let ignored = IgnoredFile { path: "x.bin".into(), reason: IgnoreReason::OtherFormat };
+        let shard = Path::new("m.safetensors");
+        let report = Report {
+            index_file: Some("i.json".into()),
+            ignored_files: vec![ignored],
+            unindexed: vec![stray],
+            skipped: vec![Fault::Unindexed { tensor: "u".into(), shard: shard.into() }],
+            trailing_bytes: vec![(shard.into(), 7)],
+            ..Report::default()
+        };
+        let value = serde_json::to_value(&report).unwrap();
+        assert_eq!(value["index_file"], "i.json");
+        assert_eq!(value["ignored_files"], json!([{ "path": "x.bin", "reason": "other_format" }]));
+        assert_eq!(value["unindexed"], json!([{ "tensor": "t", "shard": "a/b" }]));
+        let skipped = "tensor \"u\" in shard m.safetensors is not in the index";
+        assert_eq!(value["skipped"], json!([skipped]));
+        assert_eq!(value["trailing_bytes"], json!([{ "shard": "m.safetensors", "bytes": 7 }]));
+    }
 
     #[test]
     fn facts_of_one_kind_are_counted_where_they_are_many() {
         let stray = |i: usize| StrayTensor {
             tensor: format!("t{i}"),
-            shard: std::path::Path::new("m.safetensors").into(),
+            shard: Path::new("m.safetensors").into(),
         };
         let unindexed: Vec<_> = (0..MAX_LINES + 2).map(stray).collect();
         let report = Report { unindexed, notes: vec!["odd".into()], ..Report::default() };

@@ -14,8 +14,10 @@ use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
 use tensorfile::{Limit, LimitOn, PathText};
 
+use crate::as_text;
 use crate::io_error::io_error;
 use crate::json::MaxBytes;
 use crate::weight_map::WeightMap;
@@ -61,10 +63,11 @@ pub(crate) struct IndexFile {
 }
 
 /// A file or folder of a model directory that is not one of its weights.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct IgnoredFile {
     /// The path, relative to the directory.
+    #[serde(serialize_with = "as_text::path")]
     pub path: PathBuf,
     /// Why it is not read.
     pub reason: IgnoreReason,
@@ -77,7 +80,8 @@ impl fmt::Display for IgnoredFile {
 }
 
 /// Why a file or folder is not one of the weights.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum IgnoreReason {
     /// Its name starts with a dot.

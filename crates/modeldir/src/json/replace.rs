@@ -113,7 +113,7 @@ mod tests {
             ["", "\"", "{\"a", "{\"a\":\"\\", "]]}}{\"a\":\"x\"", "{{{{\"a\":\"x\"", "\"a\":\"x\""]
         {
             let replaced = replace_strings(text, &[&["a"]], "NEW", |_| true);
-            assert!(replaced.len() <= text.len() + 2, "{text}");
+            assert!(replaced.len() <= text.len() + 5, "{text}");
         }
         let deep = "{\"a\":".repeat(100_000);
         assert_eq!(replace_strings(&deep, &[&["a"]], "NEW", |_| true), deep);

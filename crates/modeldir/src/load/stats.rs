@@ -3,12 +3,16 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use serde::Serialize;
 use tracing::Span;
 
 use super::way::Way;
+use crate::as_text;
 
 /// Statistics of a load, which show why it was fast or slow.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+///
+/// Serialised, the time is a number of seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct LoadStats {
     /// Bytes read from the shards.
@@ -22,6 +26,7 @@ pub struct LoadStats {
     /// Most threads that read at the same time.
     pub threads: usize,
     /// Time from the start of the load until all tensors were there.
+    #[serde(rename = "seconds", serialize_with = "as_text::seconds")]
     pub elapsed: Duration,
 }
 

@@ -3,6 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use serde::Serialize;
+
+use crate::as_text;
+
 /// How to save a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SaveOptions {
@@ -65,14 +69,17 @@ pub enum Beside {
 }
 
 /// What a save wrote.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Saved {
     /// The weight files, in order.
+    #[serde(serialize_with = "as_text::paths")]
     pub shards: Vec<PathBuf>,
     /// The index, if there is more than one weight file.
+    #[serde(serialize_with = "as_text::optional_path")]
     pub index: Option<PathBuf>,
     /// The copies of files beside the weights, in order.
+    #[serde(serialize_with = "as_text::paths")]
     pub beside: Vec<PathBuf>,
     /// Bytes of all tensors.
     pub byte_len: u64,

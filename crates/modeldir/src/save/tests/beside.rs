@@ -61,6 +61,19 @@ fn floats(config: &str) -> tempfile::TempDir {
 }
 
 #[test]
+fn what_was_saved_is_plain_data() {
+    let folder = tempfile::tempdir().unwrap();
+    let saved = tiny(1, 2).save_with(folder.path(), &options(4)).unwrap();
+    let value = serde_json::to_value(&saved).unwrap();
+    let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    let shards = HALVES.map(path);
+    let (index, beside) = (path(INDEX), [""; 0]);
+    let expected =
+        serde_json::json!({ "shards": shards, "index": index, "beside": beside, "byte_len": 8 });
+    assert_eq!(value, expected);
+}
+
+#[test]
 fn copies_are_what_they_were_and_open_alike() {
     let from = modeldir_fixtures::model("llama");
     let store = loaded(&from);
