@@ -176,7 +176,7 @@ fn parts_of_rows_are_converted_in_every_way() {
         for io in [Io::Auto, Io::Buffered, Io::Direct] {
             forget(&model);
             let store = plan.load(&LoadOptions { io, ..LoadOptions::default() }).unwrap();
-            let tensor = store.tensor("wide").unwrap();
+            let tensor = store.get("wide").unwrap();
             assert!(tensor.bytes() == wanted, "{io:?}");
             assert_eq!(tensor.dtype(), Dtype::F32);
             assert_eq!(store.stats().bytes_read, plan.bytes_read(), "{io:?}");
@@ -203,7 +203,7 @@ fn a_mapped_plan_cannot_be_cast() {
     ));
     // What no cast applies to stays what it is.
     let store = map(&plan.only(["long", "whole", "double"]).unwrap()).unwrap();
-    assert_eq!(store.tensor("long").unwrap().dtype(), Dtype::F32);
+    assert_eq!(store.get("long").unwrap().dtype(), Dtype::F32);
 }
 
 #[test]

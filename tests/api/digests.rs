@@ -11,7 +11,7 @@ fn assert_digests(model: &str, store: &TensorStore) {
     let digests = modeldir_fixtures::digests(model);
     assert!(store.names().eq(digests.keys()), "{model}: names");
     for (name, Digest { dtype, shape, sha256, .. }) in &digests {
-        let tensor = store.tensor(name).unwrap();
+        let tensor = store.get(name).unwrap();
         assert_eq!(tensor.dtype().name(), dtype, "{model}: {name}");
         assert_eq!(tensor.shape(), shape, "{model}: {name}");
         assert_eq!(&sha256_hex(tensor.bytes()), sha256, "{model}: {name}");

@@ -194,7 +194,7 @@ fn trailing_bytes_are_refused_and_can_be_allowed() {
 }
 
 #[test]
-fn a_tied_head_is_found_by_get_and_explained_by_tensor() {
+fn a_tied_head_is_its_target_wherever_a_name_is_asked_for() {
     let embedding = tensor("model.embed_tokens.weight");
     let files = ShardedModel::new(1)
         .tensor(1, embedding.clone())
@@ -203,14 +203,25 @@ fn a_tied_head_is_found_by_get_and_explained_by_tensor() {
     let model = ModelDir::open(folder.path()).unwrap();
     let [alias] = &model.report().aliases[..] else { panic!("{}", model.report()) };
     assert_eq!((&*alias.name, alias.rule), ("lm_head.weight", AliasRule::TiedEmbedding));
-    let store = model.load().unwrap();
+    let mut store = model.load().unwrap();
     assert_eq!(store.get("lm_head.weight").unwrap().bytes(), embedding.data);
-    let error = store.tensor("lm_head.weight").unwrap_err().to_string();
-    assert!(error.contains("model.embed_tokens.weight"), "{error}");
     assert_eq!(store.len(), 1);
+    assert_eq!(model.info("lm_head.weight").unwrap().name(), embedding.name);
+    assert_eq!(model.read("lm_head.weight").unwrap().name(), embedding.name);
 
     let only = model.plan().only(["lm_head.weight"]).unwrap();
     assert!(only.names().eq(["model.embed_tokens.weight"]));
+    assert_eq!(only.get("lm_head.weight").unwrap().name(), embedding.name);
+
+    assert_eq!(store.remove("lm_head.weight").unwrap().name(), embedding.name);
+    for name in ["lm_head.weight", &embedding.name] {
+        assert!(!store.contains(name));
+        let error = store.get(name).unwrap_err();
+        assert_eq!(error.tensor(), Some(name));
+    }
+    let error = store.remove("lm_head.weight").unwrap_err().to_string();
+    let says = "tied to \"model.embed_tokens.weight\", which is not here";
+    assert!(error.contains(says), "{error}");
 }
 
 #[test]

@@ -1,15 +1,17 @@
 //! Plans and loads: what is chosen, how many threads, progress, and the store that comes of it.
 
+use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use modeldir::{ErrorKind, LoadOptions, LoadPlan, ModelDir, Progress};
+use modeldir::{ErrorKind, LoadOptions, LoadPlan, ModelDir, Progress, Tensor};
 use modeldir_fixtures::{ShardedModel, Tensor as Made};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
+use serde_json::json;
 use tempfile::TempDir;
 
 /// A number of threads to ask for.
@@ -143,12 +145,29 @@ fn a_tensor_longer_than_a_read_comes_whole() {
 fn tensors_outlive_store_plan_model_and_files() {
     let folder = written(&experts());
     let mut store = ModelDir::open(folder.path()).unwrap().load().unwrap();
-    let (gate, wanted) = (store.take("gate").unwrap(), Made::random("gate", "U8", &[16]));
+    let (gate, wanted) = (store.remove("gate").unwrap(), Made::random("gate", "U8", &[16]));
     assert!(store.get("gate").is_err());
     assert_eq!(store.len(), 8);
     drop(store);
     drop(folder);
     assert_eq!(gate.bytes(), wanted.data);
+}
+
+#[test]
+fn a_store_is_gone_through_by_name_borrowed_and_owned() {
+    let folder = written(&experts());
+    let store = ModelDir::open(folder.path()).unwrap().load().unwrap();
+    assert_eq!((store.iter().len(), store.names().len()), (store.len(), store.len()));
+    let mut names = Vec::new();
+    for (name, tensor) in &store {
+        assert_eq!(name, tensor.name());
+        names.push(name.to_owned());
+    }
+    assert!(store.names().eq(&names) && names.is_sorted());
+    let tensors = store.into_iter();
+    assert_eq!(tensors.len(), names.len());
+    let owned: HashMap<String, Tensor> = tensors.collect();
+    assert!(names.iter().all(|name| owned[name].name() == name));
 }
 
 #[test]
@@ -159,6 +178,12 @@ fn a_plan_is_plain_data() {
     assert_eq!(value["requests"].as_array().unwrap().len(), plan.requests().len());
     assert_eq!(value["tensors"].as_array().unwrap().len(), 9);
     assert!(plan.to_string().contains("9 tensors, 528 bytes"), "{plan}");
+    let stats = plan.load(&LoadOptions::default()).unwrap().stats();
+    let value = serde_json::to_value(stats).unwrap();
+    assert_eq!(
+        (&value["bytes_read"], &value["seconds"]),
+        (&json!(528), &json!(stats.elapsed.as_secs_f64()))
+    );
     let again = ModelDir::open(folder.path()).unwrap().plan();
     assert_eq!(serde_json::to_value(&again).unwrap(), value);
 }

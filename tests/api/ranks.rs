@@ -53,7 +53,7 @@ fn assert_same(name: &str, tensor: &Tensor, expected: &PartDigest) {
 fn all_are_same(store: &TensorStore, parts: &BTreeMap<String, PartDigest>) -> usize {
     assert!(store.names().eq(parts.keys()), "{:?}", store.names().collect::<Vec<_>>());
     for (name, expected) in parts {
-        assert_same(name, store.tensor(name).unwrap(), expected);
+        assert_same(name, store.get(name).unwrap(), expected);
     }
     parts.len()
 }

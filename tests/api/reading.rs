@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::PathBuf;
 
-use modeldir::{Cancel, ErrorKind, Io, LoadOptions, MapOptions, ModelDir, TensorStore};
+use modeldir::{Cancel, ErrorKind, Io, LoadOptions, MapOptions, ModelDir, Populate, TensorStore};
 use modeldir_fixtures::{ShardedModel, Tensor as Made};
 use rustix::fs::{Advice, fadvise, fsync};
 use tempfile::TempDir;
@@ -67,7 +67,7 @@ pub(crate) fn forget(model: &ModelDir) {
 fn assert_holds(store: &TensorStore, made: &[Made]) {
     assert_eq!(store.len(), made.len());
     for tensor in made {
-        let loaded = store.tensor(&tensor.name).unwrap();
+        let loaded = store.get(&tensor.name).unwrap();
         assert!(loaded.bytes() == tensor.data, "{}", tensor.name);
         let align = loaded.dtype().align();
         assert_eq!(loaded.bytes().as_ptr().align_offset(align), 0, "{}", tensor.name);
@@ -123,7 +123,7 @@ fn parts_of_rows_are_the_same_in_every_way() {
     for io in [Io::Auto, Io::Buffered, Io::Direct] {
         forget(&model);
         let store = plan.load(&LoadOptions { io, ..LoadOptions::default() }).unwrap();
-        assert!(store.tensor("wide").unwrap().bytes() == wanted, "{io:?}");
+        assert!(store.get("wide").unwrap().bytes() == wanted, "{io:?}");
         assert_eq!(store.stats().bytes_gathered, plan.bytes_read(), "{io:?}");
     }
 }
@@ -134,7 +134,7 @@ fn memory_that_a_store_gave_up_is_filled_again() {
     let plan = ModelDir::open(folder.path()).unwrap().plan();
     let options = LoadOptions::default();
     let first = plan.load(&options).unwrap();
-    let address = |store: &TensorStore| store.tensor("long").unwrap().bytes().as_ptr();
+    let address = |store: &TensorStore| store.get("long").unwrap().bytes().as_ptr();
     let before = address(&first);
     let memory = first.into_memory();
     assert!(memory.byte_len() >= plan.bytes_selected());
@@ -165,12 +165,12 @@ fn a_populated_mapping_holds_the_bytes() {
     let (folder, made) = on_disk();
     let model = ModelDir::open(folder.path()).unwrap();
     forget(&model);
-    let options = MapOptions { populate: true, ..MapOptions::default() };
+    let options = MapOptions { populate: Populate::AtOnce, ..MapOptions::default() };
     // SAFETY: nothing writes to the folder of this test.
     #[expect(unsafe_code, reason = "mapping is what is tested")]
     let store = unsafe { model.plan().map_with(&options) }.unwrap();
     for tensor in &made {
-        assert!(store.tensor(&tensor.name).unwrap().bytes() == tensor.data, "{}", tensor.name);
+        assert!(store.get(&tensor.name).unwrap().bytes() == tensor.data, "{}", tensor.name);
     }
     assert!(store.stats().threads >= 1);
 }

@@ -194,7 +194,7 @@ impl Asked<'_> {
         let mut refusal = None;
         for way in [Way::LoadOne, Way::LoadMany, Way::Mapped] {
             let store = way.run(&plan).map_err(|error| Refusal::from(error).text)?;
-            match store.tensor(tensor) {
+            match store.get(tensor) {
                 Ok(found) => check_part(found, part)?,
                 Err(error) => refusal = Some(error),
             }

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use serde::Serialize;
 use tensorfile::Quoted;
 
 /// A name that is not stored and refers to a tensor stored under another name.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Alias {
     /// The name, which is not stored.
     pub name: String,
@@ -20,12 +21,13 @@ pub struct Alias {
 impl Alias {
     /// The end of the "no tensor" message for a name that is this alias.
     pub(crate) fn hint(&self) -> String {
-        format!("; it is tied to {}: {} (get follows it)", Quoted(&self.target), self.rule)
+        format!("; it is tied to {}, which is not here: {}", Quoted(&self.target), self.rule)
     }
 }
 
 /// The rule that made a name an alias.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum AliasRule {
     /// Declared by the caller in [`OpenOptions::aliases`](crate::OpenOptions).

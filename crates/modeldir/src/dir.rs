@@ -220,7 +220,7 @@ impl ModelDir {
     /// As [`LoadPlan::only`] and [`LoadPlan::load`].
     pub fn read(&self, name: &str) -> Result<Tensor> {
         let plan = self.plan_one(name)?;
-        plan.load(&LoadOptions::default())?.take(self.index.aliases.target(name))
+        plan.load(&LoadOptions::default())?.remove(name)
     }
 
     /// Reads a part of one tensor into memory of its own; an alias stands for its target.
@@ -239,7 +239,7 @@ impl ModelDir {
     /// As [`read`](Self::read), and [`ErrorKind::File`] if the selection does not fit the tensor.
     pub fn read_selection(&self, name: &str, selection: &Selection) -> Result<Tensor> {
         let plan = self.plan_one(name)?.select(|_| Some(selection.clone()))?;
-        plan.load(&LoadOptions::default())?.take(self.index.aliases.target(name))
+        plan.load(&LoadOptions::default())?.remove(name)
     }
 
     /// Plans what one rank of a distributed job takes, by rules about names.

@@ -1,7 +1,8 @@
 //! The loaded tensors by name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, btree_map};
 use std::fmt;
+use std::iter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -16,7 +17,8 @@ use crate::{Error, ErrorKind, Result};
 /// The tensors of a model, or of the part that a plan took, by name.
 ///
 /// Whatever way they were loaded, there is this one type. Tensors are cheap to clone and outlive
-/// the store.
+/// the store. Names may be those of tensors or [aliases](Self::aliases) wherever one is asked for;
+/// lists have the names of tensors alone.
 ///
 /// ```
 /// use modeldir::ModelDir;
@@ -75,25 +77,17 @@ impl TensorStore {
         self.tensors.contains_key(self.aliases.target(name))
     }
 
-    /// The tensor that is stored under this name; aliases are not followed.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::TensorNotFound`] if there is none; for an alias it names the target.
-    pub fn tensor(&self, name: &str) -> Result<&Tensor> {
-        self.tensors.get(name).ok_or_else(|| self.not_found(name))
-    }
-
-    /// Takes the tensor that is stored under this name out of the store.
+    /// Takes the tensor of this name out of the store; an [alias](Self::aliases) takes its target.
     ///
     /// Its memory is shared with the other tensors of its shard and given back with the last of
-    /// them. An alias of the name finds nothing from then on.
+    /// them. Neither its name nor an alias of it finds anything from then on.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::TensorNotFound`] if there is none.
-    pub fn take(&mut self, name: &str) -> Result<Tensor> {
-        self.tensors.remove(name).ok_or_else(|| self.not_found(name))
+    /// As [`get`](Self::get).
+    pub fn remove(&mut self, name: &str) -> Result<Tensor> {
+        let removed = self.tensors.remove(self.aliases.target(name));
+        removed.ok_or_else(|| self.not_found(name))
     }
 
     /// The memory of the tensors, for the next load: see
@@ -107,13 +101,13 @@ impl TensorStore {
     }
 
     /// The stored names, in order.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
+    pub fn names(&self) -> impl ExactSizeIterator<Item = &str> {
         self.tensors.keys().map(AsRef::as_ref)
     }
 
-    /// The tensors, by name.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &Tensor)> {
-        self.tensors.iter().map(|(name, tensor)| (name.as_ref(), tensor))
+    /// The tensors with their names, by name.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &Tensor)> {
+        self.into_iter()
     }
 
     /// Number of tensors; aliases are not counted.
@@ -155,6 +149,32 @@ impl TensorStore {
         let hint =
             self.aliases.get(name).map_or_else(|| similar::hint(name, self.names()), Alias::hint);
         ErrorKind::TensorNotFound { hint: hint.into() }.at(&self.root).in_tensor(name)
+    }
+}
+
+/// The tensors with their names, by name.
+impl<'a> IntoIterator for &'a TensorStore {
+    type Item = (&'a str, &'a Tensor);
+    type IntoIter = iter::Map<
+        btree_map::Iter<'a, Box<str>, Tensor>,
+        fn((&'a Box<str>, &'a Tensor)) -> (&'a str, &'a Tensor),
+    >;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.tensors.iter().map(|(name, tensor)| (name, tensor))
+    }
+}
+
+/// The tensors with their names, by name.
+impl IntoIterator for TensorStore {
+    type Item = (String, Tensor);
+    type IntoIter = iter::Map<
+        btree_map::IntoIter<Box<str>, Tensor>,
+        fn((Box<str>, Tensor)) -> (String, Tensor),
+    >;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.tensors.into_iter().map(|(name, tensor)| (name.into(), tensor))
     }
 }
 

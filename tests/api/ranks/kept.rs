@@ -147,7 +147,7 @@ fn narrowing_a_rank_keeps_its_parts() {
     assert_eq!(found.len(), 3);
     for (name, tensor) in found.iter() {
         assert_eq!(tensor.shape(), [64, 88]);
-        assert_eq!(tensor.bytes(), store.tensor(name).unwrap().bytes(), "{name}");
+        assert_eq!(tensor.bytes(), store.get(name).unwrap().bytes(), "{name}");
     }
 }
 
