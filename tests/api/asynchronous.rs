@@ -30,7 +30,7 @@ fn a_load_gives_what_the_blocking_one_gives() {
     let blocking = model.load().unwrap();
     assert_eq!(store.len(), blocking.len());
     for (name, tensor) in blocking.iter() {
-        assert_eq!(store.tensor(name).unwrap().bytes(), tensor.bytes());
+        assert_eq!(store.get(name).unwrap().bytes(), tensor.bytes());
     }
     assert_eq!(last.load(Ordering::Relaxed), model.byte_len());
 }

@@ -143,7 +143,7 @@ fn memory_that_a_store_gave_up_is_filled_again() {
     assert_holds(&second, &made);
 
     // A tensor that is still somewhere keeps its memory and its bytes.
-    let kept = second.tensor("long").unwrap().clone();
+    let kept = second.get("long").unwrap().clone();
     let third = plan.load_reusing(second.into_memory(), &options).unwrap();
     assert_ne!(address(&third), kept.bytes().as_ptr());
     assert!(kept.bytes() == made[1].data);

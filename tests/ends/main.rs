@@ -70,7 +70,7 @@ impl Alone {
     fn assert_holds(&self, store: &TensorStore) {
         assert_eq!(store.len(), self.made.len());
         for tensor in &self.made {
-            assert!(store.tensor(&tensor.name).unwrap().bytes() == tensor.data, "{}", tensor.name);
+            assert!(store.get(&tensor.name).unwrap().bytes() == tensor.data, "{}", tensor.name);
         }
     }
 }
@@ -118,7 +118,7 @@ fn one_model_is_loaded_by_many_threads_in_every_way_at_once() {
             let options = LoadOptions { io: Io::Direct, threads: threads(3), ..Default::default() };
             let store = part.load(&options).unwrap();
             for (tensor, wanted) in alone.made.iter().zip(&wanted) {
-                assert!(store.tensor(&tensor.name).unwrap().bytes() == *wanted);
+                assert!(store.get(&tensor.name).unwrap().bytes() == *wanted);
             }
         },
         &|| {

@@ -3,7 +3,6 @@
 mod args;
 mod beside;
 mod command;
-mod companions;
 mod digests;
 mod json;
 mod mending;

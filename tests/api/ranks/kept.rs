@@ -43,7 +43,7 @@ fn rows_only(dir: &ModelDir) -> LoadPlan {
 fn assert_equal(found: &TensorStore, expected: &TensorStore) {
     assert!(found.names().eq(expected.names()));
     for (name, tensor) in expected.iter() {
-        let found = found.tensor(name).unwrap();
+        let found = found.get(name).unwrap();
         assert_eq!((found.dtype(), found.shape()), (tensor.dtype(), tensor.shape()), "{name}");
         assert_eq!(found.bytes(), tensor.bytes(), "{name}");
     }
@@ -94,7 +94,7 @@ fn what_a_rank_takes_is_the_same_loaded_read_and_mapped() {
     for (name, tensor) in store.iter() {
         let alone = plan.only([name]).unwrap().load(&LoadOptions::default()).unwrap();
         assert_eq!(alone.len(), 1);
-        assert_eq!(alone.tensor(name).unwrap().bytes(), tensor.bytes(), "{name}");
+        assert_eq!(alone.get(name).unwrap().bytes(), tensor.bytes(), "{name}");
         let whole = dir.read(name).unwrap();
         assert!(
             whole.bytes().windows(tensor.byte_len()).any(|part| part == tensor.bytes()),

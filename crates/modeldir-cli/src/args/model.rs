@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use modeldir::{ModelDir, OpenOptions};
+use modeldir::{ModelDir, Weights};
 
 /// Options that choose the model.
 #[derive(Args, Clone, Debug)]
@@ -22,7 +22,7 @@ impl ModelArgs {
     ///
     /// Those of opening.
     pub(crate) fn open(&self) -> modeldir::Result<ModelDir> {
-        let options = OpenOptions { variant: self.variant.clone(), ..OpenOptions::default() };
-        ModelDir::open_with(&self.path, &options)
+        let weights = self.variant.as_ref().map_or_else(Weights::default, Weights::variant);
+        ModelDir::open_with(&self.path, &weights.into())
     }
 }

@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use modeldir::At;
 use modeldir::launch::{self, Rank};
-use modeldir::{At, SaveOptions};
 
 use crate::args::{JobArgs, ModelArgs, RuleArgs, of_rank};
 use crate::json::one_line;
@@ -54,7 +54,7 @@ impl Args {
 
         let folder = self.save.as_deref().map(|dir| of_rank(dir, rank));
         if let Some(folder) = &folder {
-            store.save(folder, &SaveOptions::default())?;
+            store.save(folder)?;
         }
         let saved = folder.as_deref().map(Path::new);
         let done = RankLoad { rank, plan: &plan, store: &store, saved };

@@ -4,10 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use modeldir::launch::Rank;
-use modeldir::{At, Existing, Float, LoadPlan, ModelDir, SaveOptions};
+use modeldir::{At, Beside, Existing, Float, LoadPlan, ModelDir, SaveOptions};
 
 use crate::args::{JobArgs, ModelArgs, NameArgs, RuleArgs, Size, of_rank, parse_float};
-use crate::companions::copy_companions;
 use crate::json::print_json;
 use crate::output::Output;
 use crate::progress::load_with_threads;
@@ -50,7 +49,7 @@ pub(crate) struct Args {
     rank: Option<At>,
     #[command(flatten)]
     rules: RuleArgs,
-    /// Replace weights that are in the directory, and files to be copied
+    /// Replace the weights of the directory, and the files beside them
     #[arg(long)]
     replace: bool,
     /// Copy neither configuration nor tokenizer
@@ -83,7 +82,7 @@ impl Args {
     fn save_dirs(&self, model: &ModelDir) -> Result<Vec<SavedModel>> {
         let size = self.rank.map_or(1, At::size);
         if self.rank.is_none() && !self.job.is_given() {
-            return Ok(vec![self.save_dir(model, &model.plan(), &self.to)?]);
+            return Ok(vec![self.save_dir(&model.plan(), &self.to)?]);
         }
         let partition = self.rules.partition(model)?;
         let ranks = self.job.or_tp(size).ranks()?;
@@ -98,25 +97,23 @@ impl Args {
         for rank in chosen {
             let plan = model.plan_for(&partition, &ranks[rank])?;
             let folder = of_rank(&self.to, Rank::new(rank, ranks.len())?);
-            saved.push(self.save_dir(model, &plan, &folder)?);
+            saved.push(self.save_dir(&plan, &folder)?);
         }
         Ok(saved)
     }
 
-    fn save_dir(&self, model: &ModelDir, plan: &LoadPlan, dir: &Path) -> Result<SavedModel> {
+    fn save_dir(&self, plan: &LoadPlan, dir: &Path) -> Result<SavedModel> {
         let store = load_with_threads(&self.choose(plan)?, None)?;
         let existing = if self.replace { Existing::Replace } else { Existing::Refuse };
-        let mut options = SaveOptions { existing, ..SaveOptions::default() };
-        options.max_shard_size = self.max_shard_bytes.map_or(options.max_shard_size, |size| size.0);
-        let saved = store.save(dir, &options)?;
-        let beside = match self.weights_only {
-            true => Vec::new(),
-            false => copy_companions(model, dir, self.cast, self.replace)?,
-        };
+        let beside = if self.weights_only { Beside::Leave } else { Beside::Copy };
+        let mut options = SaveOptions { existing, beside, ..SaveOptions::default() };
+        options.max_shard_bytes =
+            self.max_shard_bytes.map_or(options.max_shard_bytes, |size| size.0);
+        let saved = store.save_with(dir, &options)?;
         if self.verify {
             compare(&store, dir)?;
         }
-        let files = saved.shards.into_iter().chain(saved.index).chain(beside).collect();
+        let files = saved.shards.into_iter().chain(saved.index).chain(saved.beside).collect();
         Ok(SavedModel::new(dir, &store, files, self.verify))
     }
 

@@ -125,7 +125,7 @@ fn only_files_with_a_role_are_copied_and_templates_in_their_folder() {
 fn weights_alone_are_written_unless_copies_are_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     let saved = loaded(modeldir_fixtures::model("llama")).save(folder.path()).unwrap();
-    assert_eq!(saved.beside, [PathBuf::new(); 0]);
+    assert!(saved.beside.is_empty());
     assert_eq!(listed(folder.path()), ["model.safetensors"]);
 }
 
