@@ -231,8 +231,6 @@ mod tests {
         );
         assert!(read().to_string().contains("(OpenOptions::max_json_bytes raises it)"));
         let fixed = MaxBytes { limit: 2, ..MaxBytes::FIXED };
-        assert!(
-            read_to(fixed).to_string().ends_with("config.json: file of 3 bytes, the limit is 2")
-        );
+        assert!(read_to(fixed).to_string().ends_with("config.json: 3 bytes, the limit is 2"));
     }
 }
