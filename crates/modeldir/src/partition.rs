@@ -1,4 +1,4 @@
-//! What a rank takes of a model: rules, and how they become parts of tensors; pure.
+//! The part of a model for each rank: rules, and how they select parts of tensors; pure.
 
 mod balance;
 mod companion;

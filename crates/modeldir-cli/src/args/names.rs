@@ -19,7 +19,7 @@ pub(crate) struct NameArgs {
 }
 
 impl NameArgs {
-    /// The plan with the chosen tensors alone.
+    /// The plan with only the chosen tensors.
     ///
     /// # Errors
     ///

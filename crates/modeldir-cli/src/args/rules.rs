@@ -36,13 +36,12 @@ enum UnevenArg {
 impl RuleArgs {
     /// The rules for a model.
     ///
-    /// Those of a file come first and have the built-in ones of the model type behind them, so that
-    /// a file need only say what is different. Where there are none, the file is all; without a
-    /// file, that is an error.
+    /// The rules of a file come before the built-in ones of the model type, so that a file need
+    /// only state differences. A model type without built-in rules needs a file.
     ///
     /// # Errors
     ///
-    /// A file that cannot be read or is not rules, a broken configuration, or no rules at all.
+    /// A file that cannot be read or holds no rules, a broken configuration, or no rules at all.
     pub(crate) fn partition(&self, model: &ModelDir) -> Result<Partition> {
         let built_in = model.config().and_then(|config| Ok(Partition::for_config(config)?));
         let is_absence = |error: &Error| matches!(error.kind(), ErrorKind::NoFile { .. });

@@ -1,4 +1,4 @@
-//! What the ranks of a job hold together: how many bytes several of them do, and what none does.
+//! The overlap of the ranks of a job: bytes on several ranks, and tensors on none.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -8,7 +8,7 @@ use tensorfile::ByteRuns;
 
 use crate::run::Result;
 
-/// What the ranks of a job hold together.
+/// Bytes on several ranks of a job, and tensors on none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Holdings {
     /// For each rank, how many of its bytes other ranks hold too.
@@ -42,11 +42,11 @@ impl Holdings {
     }
 }
 
-/// What each rank takes of each tensor. Layers are alike, so there are few selections: each is kept
-/// once, and numbered.
+/// The part of each tensor for each rank. Layers are alike, so there are few selections: each is
+/// kept once, and numbered.
 struct Held {
     selections: Vec<Selection>,
-    /// By rank, then by tensor: the number of the selection; none if the rank takes nothing.
+    /// By rank, then by tensor: the number of the selection; `None` if the rank takes nothing.
     parts: Vec<Vec<Option<usize>>>,
 }
 
@@ -73,7 +73,7 @@ impl Held {
         Ok(Self { selections, parts })
     }
 
-    /// The ranks that hold something of a tensor, by the number of what they hold.
+    /// The ranks that hold a part of a tensor, by the number of their selection.
     fn holders(&self, tensor: usize) -> BTreeMap<usize, Vec<usize>> {
         let mut holders: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (rank, parts) in self.parts.iter().enumerate() {
@@ -85,7 +85,7 @@ impl Held {
     }
 }
 
-/// Of each part, the bytes that more than one rank holds; `counts` says how many hold a part.
+/// For each part, its bytes on more than one rank; `counts` holds the number of ranks by part.
 fn shared_bytes(
     model: &ModelDir,
     tensor: IndexedTensor<'_>,
@@ -96,7 +96,7 @@ fn shared_bytes(
         parts.iter().map(|part| part.lower(tensor.info()).map_err(|error| error.at(model.path())));
     let runs: Vec<ByteRuns> = runs.collect::<tensorfile::Result<_>>()?;
     if runs.iter().map(ByteRuns::byte_len).sum::<usize>() == tensor.byte_len() {
-        // Parts make up the tensor, so different ones have nothing in common.
+        // The parts make up the tensor, so different ones do not overlap.
         let bytes = |(runs, ranks): (&ByteRuns, &usize)| {
             if *ranks > 1 { runs.byte_len() as u64 } else { 0 }
         };

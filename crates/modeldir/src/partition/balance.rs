@@ -1,4 +1,4 @@
-//! Which layers go on which of several devices of unequal memory.
+//! Divides layers among devices of unequal memory.
 
 use super::error::PartitionError;
 use super::placement::LayerSplit;
@@ -6,16 +6,17 @@ use super::rule::Pp;
 use super::rules::{ExtraLayers, Partition};
 use crate::{Error, Result};
 
-/// The whole of a budget, in the fractions of it that are tried.
+/// The denominator of the fractions of a budget.
 const WHOLE: u128 = 1 << 32;
 
 impl Partition {
-    /// Shares layers out over devices that have these bytes for weights, so that the fullest is as
-    /// empty as can be.
+    /// Divides layers among devices with these bytes for weights, so that the largest filled
+    /// fraction of a device is as small as possible.
     ///
-    /// Devices take runs of layers in order; the first holds the embedding and the last the head,
-    /// as the rules say. `tensors` are names and bytes, which the headers tell. A device may get no
-    /// layer. The result is the [`LayerSplit::Sizes`] of a pipeline with a stage for each device.
+    /// Devices take runs of layers in order; the rules place the other tensors, such as the
+    /// embedding on the first device and the head on the last. `tensors` are names and bytes, from
+    /// the headers. A device may get no layer. The result is the [`LayerSplit::Sizes`] of a
+    /// pipeline with a stage for each device.
     ///
     /// ```
     /// use modeldir::{LayerSplit, Partition};
@@ -47,7 +48,7 @@ impl Partition {
     }
 }
 
-/// What has to be held, and by whom if that is settled.
+/// The bytes to place: those fixed to a device, and those of each layer.
 struct Loads<'a> {
     budgets: &'a [u64],
     /// By device.
@@ -105,7 +106,7 @@ impl<'a> Loads<'a> {
         }
     }
 
-    /// The sizes that fill the least fraction of each budget.
+    /// The sizes that fill the smallest fraction of the budgets.
     fn balance(&self) -> Result<LayerSplit> {
         let does_not_fit = || PartitionError::Budgets {
             bytes: self.fixed.iter().chain(&self.layers).sum(),

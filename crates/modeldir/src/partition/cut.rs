@@ -1,4 +1,4 @@
-//! From rules to the part of each tensor that one rank takes.
+//! Applies rules: selects the part of each tensor that one rank takes.
 
 use tensorfile::Selection;
 
@@ -12,21 +12,21 @@ use super::siblings::{Siblings, TensorShape};
 use super::topology::Topology;
 use crate::{Quantization, Result};
 
-/// What one rank takes of each tensor, and what was odd.
+/// The part of each tensor that one rank takes, and a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cut {
-    /// The part of each tensor, in the order in which they were given; none if it takes nothing.
+    /// The part of each tensor, in the order given; `None` if the rank takes nothing.
     pub parts: Vec<Option<Selection>>,
-    /// What was odd.
+    /// Unused rules, unmatched tensors and replicated bytes.
     pub report: PartitionReport,
 }
 
 impl Partition {
     /// The part of each tensor that the rank of `topology` takes.
     ///
-    /// `tensors` are all of the model, so that those which belong together are cut alike; their
-    /// order does not matter. `quantization` tells what shapes leave open: packed bits, and sizes
-    /// of blocks. Reads no files; takes time in proportion to the tensors.
+    /// `tensors` are all those of the model, in any order, so that a weight and its companions are
+    /// cut alike. `quantization` states what shapes do not show: packed bits, and sizes of blocks.
+    /// Reads no files; takes time in proportion to the number of tensors.
     ///
     /// # Errors
     ///
@@ -34,7 +34,7 @@ impl Partition {
     /// - [`PartitionError::UnevenExperts`], [`PartitionError::UnevenSlots`], [`PartitionError::NoExpertSlots`] or
     ///   [`PartitionError::ExpertSlot`] if experts cannot be shared out.
     /// - [`PartitionError::LayerSizes`] if stages of given sizes do not make the layers.
-    /// - [`PartitionError::Number`] for a tensor of an expert or a stage that does not exist.
+    /// - [`PartitionError::Number`] if the expert or stage of a tensor does not exist.
     /// - [`PartitionError::Pattern`] for a rule that contradicts itself.
     /// - [`PartitionError::UnusedRules`] or [`PartitionError::UnmatchedTensors`] if the rules are [`strict`](Self::strict).
     pub fn cut(
@@ -50,7 +50,7 @@ impl Partition {
         }
     }
 
-    /// As [`cut`](Self::cut), of tensors in the order of their names.
+    /// As [`cut`](Self::cut), for tensors in name order.
     pub(crate) fn cut_sorted(
         &self,
         topology: &Topology,
@@ -90,13 +90,13 @@ impl Partition {
         Ok(Cut { parts: placed, report })
     }
 
-    /// The number of layers, as stated or as the names tell it.
+    /// The number of layers, as stated or else from the names.
     pub(super) fn count_layers(&self, decided: &[Decided]) -> usize {
         let told = || decided.iter().filter_map(|decided| decided.layer).max();
         self.num_layers.unwrap_or_else(|| told().map_or(0, |last| last + 1))
     }
 
-    /// The rules that decide about each name, and which of the rules did.
+    /// The rules that win for each name, and the matcher that knows the used ones.
     pub(super) fn decide<'n>(
         &self,
         names: impl Iterator<Item = &'n str>,

@@ -1,4 +1,4 @@
-//! What one rank takes of one tensor, once it is known which rules decide about it.
+//! Selects the part of one tensor for one rank, by the rules that win for it.
 
 use std::ops::Range;
 
@@ -20,7 +20,7 @@ use super::tp::{Axis, Misaligned, Tp};
 use super::weight_layout::{Member, OnDisk, Side};
 use crate::{Error, Quantization, Result};
 
-/// One rank's view of rules and tensors.
+/// The rules and tensors as seen by one rank.
 pub(super) struct Cutter<'a> {
     partition: &'a Partition,
     topology: &'a Topology,
@@ -29,12 +29,12 @@ pub(super) struct Cutter<'a> {
     stage: Stage,
     num_experts: usize,
     experts: Experts,
-    /// By rule, whether its cut met a tensor, and whether one of them had its axis.
+    /// By rule, whether its cut applied to a tensor, and whether any such tensor had its axis.
     cuts: Vec<Option<bool>>,
     replicated_bytes: u64,
 }
 
-/// The experts of the rank in the layer that was asked for last.
+/// The experts of the rank in the last layer looked up.
 #[derive(Default)]
 struct Experts {
     layer: Option<usize>,
@@ -42,7 +42,7 @@ struct Experts {
     list: Vec<usize>,
 }
 
-/// A tensor and what the rules say of it.
+/// A tensor and the rules for it.
 struct Target<'a> {
     member: Member<'a>,
     rule: Option<&'a Rule>,
@@ -88,7 +88,7 @@ impl<'a> Cutter<'a> {
         })
     }
 
-    /// What the rank takes of the tensor at this position.
+    /// The part of the tensor at this position that the rank takes.
     pub(super) fn part(&mut self, position: usize, decided: &Decided) -> Result<Option<Selection>> {
         let Some(tensor) = self.siblings.get(position) else { return Ok(None) };
         let rule = |position: Option<usize>| self.partition.rules.get(position?);
@@ -122,7 +122,7 @@ impl<'a> Cutter<'a> {
         Ok(Some(self.select(&target, experts, pieces)))
     }
 
-    /// The rank's experts of a layer that has so many.
+    /// The rank's experts in a layer of `count` experts.
     fn experts(&mut self, target: &Target<'_>, count: usize) -> Result<&[usize]> {
         if (self.experts.layer, self.experts.count) != (target.layer, Some(count)) {
             let (split, ep) = (self.topology.expert_split(), self.topology.ep());
@@ -134,7 +134,7 @@ impl<'a> Cutter<'a> {
         Ok(&self.experts.list)
     }
 
-    /// Whether everything is whole because experts are not shared out at all.
+    /// Whether the rank has all experts, because they are not divided.
     fn has_all_experts(&self) -> bool {
         let split = self.topology.expert_split();
         self.topology.ep() == At::ONLY && !matches!(split, ExpertSplit::Slots(_))
@@ -201,7 +201,7 @@ impl<'a> Cutter<'a> {
         Ok(Some((dim, pieces)))
     }
 
-    /// Puts the cuts together, and counts what other ranks take as well.
+    /// Combines the cuts, and counts the bytes that other ranks take too.
     fn select(
         &mut self,
         target: &Target<'_>,
@@ -210,7 +210,7 @@ impl<'a> Cutter<'a> {
     ) -> Selection {
         let shape = target.member.tensor.shape;
         let mut selection = Selection::all();
-        // The dimensions of which other ranks of the group hold less, and how much they hold.
+        // By cut dimension, the number of elements that other ranks of the group hold too.
         let mut shared = [None, None];
         if let Some((dim, runs)) = experts {
             shared[0] = Some((dim, runs.iter().map(Range::len).sum()));
@@ -229,7 +229,7 @@ impl<'a> Cutter<'a> {
         selection
     }
 
-    /// What was odd, once every tensor has been asked for.
+    /// The report, after every tensor has been cut.
     pub(super) fn report(&self, matcher: &Matcher<'_>, decided: &[Decided]) -> PartitionReport {
         let lacks_axis = |i: usize| self.cuts.get(i) == Some(&Some(false));
         let rules = self.partition.rules.iter().enumerate();
@@ -263,7 +263,7 @@ fn restrict(
     dim: usize,
     mut ranges: Vec<Range<usize>>,
 ) -> Selection {
-    // Those that touch become one.
+    // Adjacent ranges become one.
     ranges.dedup_by(|next, last| {
         let touches = last.end == next.start;
         if touches {

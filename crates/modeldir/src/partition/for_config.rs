@@ -1,4 +1,4 @@
-//! The rules of a model whose family is known, from its configuration.
+//! The built-in rules for a model, from its configuration.
 
 use std::num::NonZeroUsize;
 
@@ -11,15 +11,15 @@ use super::tp::{Axis, Heads, Part, Split, Tp};
 use crate::{ModelConfig, Quantization};
 
 impl Partition {
-    /// The rules of the family that `model_type` names, with the numbers of this model.
+    /// The built-in rules for the `model_type` of a configuration, with the numbers of this model.
     ///
     /// There are rules for the families that [`families`](Self::families) lists. They know names
     /// that a model may lack, so all of them are [`optional`](Rule::optional). Rules of one's own
     /// go before them: [`with_rules`](Self::with_rules).
     ///
-    /// Query heads are whole, and key and value heads are shared by neighbours where there are more
-    /// ranks; what lies in one tensor one after the other is cut part by part. Embedding and head are
-    /// cut along tokens, the last ranks with less. Routers and norms are on every rank.
+    /// Query heads stay whole; neighbouring ranks share key and value heads if there are more
+    /// ranks. Fused tensors are cut part by part. Embedding and head are cut along tokens, and the
+    /// last ranks get less. Routers and norms are on every rank.
     ///
     /// ```
     /// use modeldir::{ModelConfig, Partition, TensorShape, Topology};
@@ -65,11 +65,11 @@ impl Partition {
     }
 }
 
-/// What the rules of a family need to know of a model.
+/// The numbers of a model that the rules of its family need.
 struct Numbers<'a> {
     config: &'a ModelConfig,
     is_tied: bool,
-    /// Where cuts of feed-forward layers go that are not even.
+    /// Uneven cuts of feed-forward layers are at multiples of this.
     block: NonZeroUsize,
 }
 
@@ -146,7 +146,7 @@ impl<'a> Numbers<'a> {
         })
     }
 
-    /// The three orders of rows that models of the Falcon family have.
+    /// The order of rows of a Falcon model, one of three.
     fn falcon(&self) -> Take {
         let flag = |name| self.config.raw().get(name).and_then(serde_json::Value::as_bool);
         match (flag("new_decoder_architecture"), flag("multi_query")) {

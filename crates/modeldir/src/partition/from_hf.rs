@@ -11,7 +11,7 @@ use super::rules::{Partition, from_bytes};
 use super::tp::{Axis, Part, Split, Tp, Uneven};
 use crate::Result;
 
-/// Styles by which transformers stores nothing differently: they are about communication.
+/// Styles of transformers that concern communication only, and cut nothing.
 const HOOKS_ONLY: [&str; 12] = [
     "all_reduce",
     "ep_dispatch_experts",
@@ -27,7 +27,7 @@ const HOOKS_ONLY: [&str; 12] = [
     "sequence_parallel",
 ];
 
-/// What a style of transformers makes of a parameter.
+/// How a style of transformers cuts a parameter.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Style {
     Whole,
@@ -38,7 +38,7 @@ enum Style {
 }
 
 impl Style {
-    /// Older releases cut the same with other names for what is communicated.
+    /// Older releases have other names for the same cuts with different communication.
     fn from_name(name: &str) -> Option<Self> {
         let plain = name.strip_prefix("local_").unwrap_or(name);
         Some(match plain {
@@ -60,9 +60,9 @@ impl Partition {
     /// The rules of a plan of transformers, as `json.dumps(model.tp_plan)` writes it: a JSON object
     /// from names of modules or parameters, with `*` for numbers, to styles.
     ///
-    /// Lengths that do not divide are cut as `torch.chunk` cuts them. A plan names the modules of
-    /// the loaded model. Where a checkpoint has other names, `renames` gives patterns of names on
-    /// disk for a key of the plan, without their last part if the key is that of a module:
+    /// Lengths that do not divide are cut as by `torch.chunk`. A plan names the modules of the
+    /// loaded model. If a checkpoint has other names, `renames` gives patterns of whole names on
+    /// disk for a key of the plan:
     ///
     /// ```
     /// use modeldir::Partition;
@@ -81,9 +81,9 @@ impl Partition {
     /// # Ok::<(), modeldir::Error>(())
     /// ```
     ///
-    /// A pattern with `{e}` is of tensors that hold one expert each, and that are not packed.
-    /// Biases are cut as their weight is, also those of packed modules, which transformers cuts as
-    /// if they were not packed.
+    /// A pattern with `{e}` matches tensors of one expert each, which are not packed. Biases are
+    /// cut like their weight, also in packed modules, whose biases transformers cuts as if they
+    /// were not packed.
     ///
     /// # Errors
     ///
@@ -112,9 +112,9 @@ impl Partition {
     }
 }
 
-/// The names on disk of what a key of a plan names.
+/// The pattern of names on disk for a key of a plan.
 ///
-/// Stacked experts are parameters; everything else that plans name is a module.
+/// Stacked experts are parameters; all other keys of plans are modules.
 fn on_disk_by_default(key: &str) -> String {
     match key.rsplit('.').nth(1) {
         Some("experts") => format!("**.{key}*"),

@@ -8,18 +8,18 @@ use serde::{Deserialize, Serialize};
 
 use super::error::PartitionError;
 
-/// Numbers from here on are not those of layers or experts.
+/// Numbers of layers and experts are below this.
 pub(super) const MAX_NUMBER: usize = 1 << 20;
 
-/// Which tensors a rule is about, by their names on disk.
+/// A pattern of names on disk, which chooses the tensors of a rule.
 ///
 /// A pattern is a list of segments with dots between them, and has to match the whole name:
 ///
 /// | segment | matches |
 /// | --- | --- |
-/// | `weight` | that |
+/// | `weight` | itself |
 /// | `*` | one segment, or within a segment any part of it: `gate_up_proj*` |
-/// | `**` | any number of segments, none too |
+/// | `**` | any number of segments, also none |
 /// | `(q\|k\|v)_proj` | each of the alternatives |
 /// | `{l}` | a whole number: the layer |
 /// | `{e}` | a whole number: the expert |
@@ -55,7 +55,7 @@ enum Segment {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Glob(Vec<Box<str>>);
 
-/// The numbers that a name has where its pattern asks for them.
+/// The numbers of a name at `{l}` and `{e}` of its pattern.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Numbers {
     pub(super) layer: Option<usize>,
@@ -63,7 +63,7 @@ pub(super) struct Numbers {
 }
 
 impl Pattern {
-    /// Whether the whole name is as the pattern says.
+    /// Whether the pattern matches the whole name.
     #[must_use]
     pub fn matches(&self, name: &str) -> bool {
         self.numbers(&name.split('.').collect::<Vec<_>>()).is_some()
@@ -98,7 +98,7 @@ impl Pattern {
     ///
     /// Takes time in proportion to the segments of both.
     pub(super) fn numbers(&self, name: &[&str]) -> Option<Numbers> {
-        // Nearly all patterns are of this form, and then only one place is left for the rest.
+        // Nearly all patterns start with their only `**`: the rest matches the end of the name.
         if let [Segment::AnyNumber, rest @ ..] = &self.segments[..] {
             if !rest.contains(&Segment::AnyNumber) {
                 let tail = name.get(name.len().checked_sub(rest.len())?..)?;
@@ -116,7 +116,7 @@ impl Pattern {
     fn numbers_anywhere(&self, name: &[&str]) -> Option<Numbers> {
         let mut numbers = Numbers::default();
         let (mut at, mut next) = (0, 0);
-        // Where matching goes on if it fails: after the last `**`, which then takes one more.
+        // Where to resume after a mismatch: after the last `**`, which takes one more segment.
         let mut resume: Option<(usize, usize)> = None;
         while let Some(part) = name.get(next) {
             match self.segments.get(at) {
@@ -139,7 +139,7 @@ impl Pattern {
         rest.all(|segment| *segment == Segment::AnyNumber).then_some(numbers)
     }
 
-    /// A segment that every matching name has, counted from its end, and what it may be.
+    /// A fixed segment of every matching name: its distance from the end, and its alternatives.
     pub(super) fn landmark(&self) -> Option<(usize, Vec<&str>)> {
         for (from_end, segment) in self.segments.iter().rev().enumerate() {
             match segment {
@@ -204,7 +204,7 @@ impl Glob {
     }
 }
 
-/// The number that a segment is, if it can be that of a layer or an expert.
+/// The number in a segment, if it can be that of a layer or an expert.
 pub(super) fn number(segment: &str) -> Option<usize> {
     let digits = !segment.is_empty() && segment.bytes().all(|byte| byte.is_ascii_digit());
     let number = if digits { segment.parse().ok() } else { None };

@@ -1,10 +1,10 @@
-//! What is odd about rules and tensors together.
+//! The report of a partition: unused rules, unmatched tensors, replicated bytes.
 
 use std::fmt;
 
 use super::words::Shown;
 
-/// What is odd about rules and tensors together, and what ranks hold alike.
+/// Unused rules, unmatched tensors, and the number of replicated bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PartitionReport {
     /// The patterns of rules that match no tensor, or cut along an axis that no tensor has that
@@ -12,7 +12,7 @@ pub struct PartitionReport {
     pub unused: Vec<String>,
     /// The tensors that no rule matches. Tensor-parallel ranks hold all of them.
     pub unmatched: Vec<String>,
-    /// Bytes that this rank takes and other ranks of its tensor-parallel group take too.
+    /// Bytes of this rank that other ranks of its tensor-parallel group take too.
     pub replicated_bytes: u64,
 }
 

@@ -1,4 +1,4 @@
-//! `Rule`: what the tensors of some names are.
+//! `Rule`: how the tensors of some names are divided.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use super::layout::Layout;
 use super::pattern::Pattern;
 use super::tp::Tp;
 
-/// What the tensors are that a pattern matches, as far as it is said.
+/// How the tensors that a pattern matches are divided; other rules fill in the fields left open.
 ///
 /// Rules are tried in order, and of each field the first rule counts that matches and sets it.
 ///
@@ -21,20 +21,20 @@ use super::tp::Tp;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
-    /// The names that the rule is about.
+    /// The names of the tensors.
     #[serde(rename = "match")]
     pub pattern: Pattern,
-    /// What tensor-parallel ranks hold; everything if no rule says it.
+    /// The part of tensor-parallel ranks; everything if no rule sets it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tp: Option<Tp>,
-    /// What expert-parallel ranks hold; everything if no rule says it.
+    /// The part of expert-parallel ranks; everything if no rule sets it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ep: Option<Ep>,
-    /// Which stages of a pipeline hold it; if no rule says it, the stage of the layer that the name
-    /// tells.
+    /// The stages of a pipeline that hold it; if no rule sets it, the stage of the layer in the
+    /// name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pp: Option<Pp>,
-    /// On which dimensions the axes lie; [`Layout::Linear`] if no rule says it.
+    /// The dimensions of the axes; [`Layout::Linear`] if no rule sets it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layout: Option<Layout>,
     /// Whether it is as it should be if nothing matches.
@@ -42,9 +42,9 @@ pub struct Rule {
     pub optional: bool,
 }
 
-/// What the ranks of an expert-parallel group hold of a tensor.
+/// How a tensor is divided among the ranks of an expert-parallel group.
 ///
-/// Tensors of which this is `Name` or `Axis` are those of experts: they are cut over the ranks of
+/// `Name` and `Axis` are for tensors of experts, which are cut over the ranks of
 /// [`Topology::expert_tp`](super::Topology::expert_tp).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -52,9 +52,9 @@ pub struct Rule {
 pub enum Ep {
     /// Every rank holds it; it is not an expert's.
     All,
-    /// It is of one expert, whose number the pattern finds with `{e}`.
+    /// It belongs to one expert, whose number the pattern finds with `{e}`.
     Name,
-    /// It is of all experts, which lie along one dimension.
+    /// It holds all experts, along one dimension.
     Axis,
 }
 
@@ -80,13 +80,13 @@ pub enum Pp {
 }
 
 impl Rule {
-    /// A rule that says nothing yet.
+    /// A rule that sets no field.
     #[must_use]
     pub const fn new(pattern: Pattern) -> Self {
         Self { pattern, tp: None, ep: None, pp: None, layout: None, optional: false }
     }
 
-    /// Refuses a rule that needs a number which its pattern does not find, or has no parts.
+    /// Refuses a rule without parts, or one whose pattern does not find a number that it needs.
     pub(super) fn check(&self) -> Result<(), PartitionError> {
         let reason = match self {
             Self { ep: Some(Ep::Name), pattern, .. } if !pattern.has_expert() => {

@@ -1,4 +1,4 @@
-//! What a stage of a pipeline holds.
+//! The tensors that a stage of a pipeline holds.
 
 use std::ops::Range;
 
@@ -30,7 +30,7 @@ impl Stage {
         Ok(Self { at, layers, num_layers, extra_layers: partition.extra_layers })
     }
 
-    /// Whether the stage holds a tensor, given what a rule says of it and the layer in its name.
+    /// Whether the stage holds a tensor, from its rule and the layer in its name.
     pub(super) fn holds(&self, name: &str, pp: Option<Pp>, layer: Option<usize>) -> Result<bool> {
         let (rank, size) = (self.at.rank(), self.at.size());
         let (is_first, is_last) = (rank == 0, rank + 1 == size);

@@ -204,7 +204,7 @@ fn errors_say_what_would_do() {
         let expected = format!(r#"tensor "q.weight": rule "q.*": {expected}"#);
         let error = error.unwrap_err().to_string();
         assert_eq!(error, expected);
-        // What it says of uneven cuts is true.
+        // The settings of `Uneven` in the error work.
         for uneven in ["balanced", "chunk"].into_iter().filter(|_| error.contains("Uneven::")) {
             let partition = json!({"rules": rules, "uneven": uneven});
             let partition: Partition = serde_json::from_value(partition).unwrap();

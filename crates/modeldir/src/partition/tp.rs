@@ -1,13 +1,13 @@
-//! How a tensor is shared out between the ranks of a tensor-parallel group.
+//! How a tensor is divided among the ranks of a tensor-parallel group.
 
 use std::fmt;
 use std::num::NonZeroUsize;
 
 use serde::{Deserialize, Serialize};
 
-/// What the ranks of a tensor-parallel group hold of a tensor.
+/// How a tensor is divided among the ranks of a tensor-parallel group.
 ///
-/// In JSON the common ones are short:
+/// In JSON the common cases are short:
 ///
 /// | JSON | means |
 /// | --- | --- |
@@ -16,10 +16,10 @@ use serde::{Deserialize, Serialize};
 /// | `"first"` | rank 0 holds all of it, the others nothing: a bias that is added once |
 /// | `"col"` | cut along the outputs |
 /// | `"row"` | cut along the inputs |
-/// | `"vocab"` | cut along the outputs, the last ranks with less (`chunk`) |
+/// | `"vocab"` | cut along the outputs, the last ranks get less (`chunk`) |
 /// | `{"heads": q}` | cut along the outputs into whole heads |
 /// | `{"heads": [q, kv]}` | the same for `q` query heads that share `kv` key and value heads |
-/// | `{"kv_heads": kv}` | the same for key and value heads: more ranks than heads share them |
+/// | `{"kv_heads": kv}` | the same for key and value heads; ranks beyond their number share them |
 /// | `{"packed": [1, 1]}` | blocks of these proportions along the outputs, each cut by itself |
 /// | `{"qkv": [q, kv]}` | a block of `q` heads, then two of `kv` heads, each cut by itself |
 /// | `{"split": {…}}` | any [`Split`], by its fields |
@@ -51,15 +51,15 @@ pub enum Tp {
 pub struct Split {
     /// What is cut.
     pub axis: Axis,
-    /// The blocks that lie side by side along the axis, each of which is cut by itself.
+    /// The blocks side by side along the axis, each cut by itself.
     #[serde(default = "one_part", skip_serializing_if = "is_one_part")]
     pub parts: Vec<Part>,
-    /// Elements that must not be separated: 3 times the width of a head where every head has its
-    /// query, key and value rows together, 2 where gate and up alternate.
+    /// Number of consecutive elements that must stay together: 3 times the width of a head if every
+    /// head has its query, key and value rows together, 2 if gate and up alternate.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub unit: NonZeroUsize,
-    /// Where an even cut does not do, cuts are put at multiples of this (and of `unit`): the block
-    /// of a quantization.
+    /// If an even cut does not work, cuts are at multiples of this and of `unit`: the block of a
+    /// quantization.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub align: NonZeroUsize,
     /// What to do with lengths that cannot be cut evenly, in place of [`Partition::uneven`](super::Partition::uneven).
@@ -73,37 +73,37 @@ pub struct Split {
 /// A block along an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Its length, in proportion to the other parts; lengths in elements will do.
+    /// Its length in proportion to the other parts, such as its length in elements.
     pub size: NonZeroUsize,
-    /// The heads of which it consists, if they are to stay whole.
+    /// Its heads, if they must stay whole.
     pub heads: Option<Heads>,
 }
 
-/// Heads that stay whole when they are shared out.
+/// Heads that are divided among ranks without being cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heads {
-    /// So many heads, each of one rank, which share `kv` key and value heads. With
-    /// [`Uneven::Balanced`] each goes where the one that it needs is.
+    /// Query heads, each on one rank, which share `kv` key and value heads. With
+    /// [`Uneven::Balanced`] each goes to the rank of its key and value head.
     Query {
         /// The number of heads.
         count: NonZeroUsize,
         /// The number of key and value heads.
         kv: NonZeroUsize,
     },
-    /// So many key or value heads. Where there are more ranks than heads, neighbours hold the same.
+    /// Key or value heads. If there are more ranks than heads, neighbouring ranks hold the same.
     KeyValue {
         /// The number of heads.
         count: NonZeroUsize,
     },
 }
 
-/// An axis of a weight, wherever its layout puts it.
+/// An axis of a weight, in any layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Axis {
-    /// What the layer yields: rows of a linear layer as PyTorch stores it, and the bias.
+    /// The outputs of the layer: rows of a linear layer as PyTorch stores it, and the bias.
     Out,
-    /// What the layer takes: columns of a linear layer as PyTorch stores it.
+    /// The inputs of the layer: columns of a linear layer as PyTorch stores it.
     In,
     /// This dimension of the tensor on disk, counted from 0.
     Dim(usize),
@@ -119,7 +119,7 @@ impl fmt::Display for Axis {
     }
 }
 
-/// What to do with a length that the ranks cannot share evenly.
+/// What to do with a length that does not divide evenly among the ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -127,8 +127,8 @@ pub enum Uneven {
     /// Refuse, naming the numbers of ranks that would do.
     #[default]
     Error,
-    /// The first ranks take the length by the ranks rounded up, as `torch.chunk`; the last get
-    /// less or nothing. Heads are not kept whole.
+    /// As `torch.chunk`: each rank takes the length divided by the ranks, rounded up, and the last
+    /// get less or nothing. Heads may be cut.
     Chunk,
     /// The first ranks take one unit or head more than the others.
     Balanced,
@@ -142,7 +142,7 @@ pub enum Misaligned {
     /// Refuse, naming the numbers of ranks that would do.
     #[default]
     Error,
-    /// Take every block that is touched, so that neighbouring ranks hold it both.
+    /// Take every touched block whole, so that both neighbouring ranks hold it.
     Cover,
 }
 
@@ -159,7 +159,7 @@ impl Tp {
         Self::Split(Split::along(Axis::In))
     }
 
-    /// Cut along the outputs, the last ranks with less.
+    /// Cut along the outputs, the last ranks get less.
     #[must_use]
     pub fn vocab() -> Self {
         Self::Split(Split { uneven: Some(Uneven::Chunk), ..Split::along(Axis::Out) })
@@ -183,7 +183,7 @@ impl Tp {
         Self::packed(vec![Part::query(q, kv), Part::key_value(kv), Part::key_value(kv)])
     }
 
-    /// Blocks that lie side by side along the outputs, each cut by itself.
+    /// Blocks side by side along the outputs, each cut by itself.
     #[must_use]
     pub fn packed(parts: Vec<Part>) -> Self {
         Self::Split(Split { parts, ..Split::along(Axis::Out) })
@@ -200,19 +200,19 @@ impl Split {
 }
 
 impl Part {
-    /// A block without heads, as long in proportion to the others.
+    /// A block without heads, of this length in proportion to the others.
     #[must_use]
     pub const fn new(size: NonZeroUsize) -> Self {
         Self { size, heads: None }
     }
 
-    /// A block of so many query heads, which share `kv` key and value heads.
+    /// A block of `count` query heads, which share `kv` key and value heads.
     #[must_use]
     pub const fn query(count: NonZeroUsize, kv: NonZeroUsize) -> Self {
         Self { size: count, heads: Some(Heads::Query { count, kv }) }
     }
 
-    /// A block of so many key or value heads.
+    /// A block of `count` key or value heads.
     #[must_use]
     pub const fn key_value(count: NonZeroUsize) -> Self {
         Self { size: count, heads: Some(Heads::KeyValue { count }) }

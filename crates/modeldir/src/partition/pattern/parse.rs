@@ -1,11 +1,11 @@
-//! How a pattern is written.
+//! Parses patterns.
 
 use std::str::FromStr;
 
 use super::{Glob, Pattern, Segment};
 use crate::partition::error::PartitionError;
 
-/// The most names that the alternatives of one segment may stand for.
+/// Maximum alternatives of one segment.
 const MAX_ALTERNATIVES: usize = 256;
 
 impl FromStr for Pattern {
@@ -44,7 +44,7 @@ fn segment(text: &str) -> Result<Segment, &'static str> {
     ))
 }
 
-/// The texts that a segment with `(a|b)` in it stands for.
+/// The alternatives of a segment with `(a|b)` in it.
 fn alternatives(text: &str) -> Result<Vec<String>, &'static str> {
     const UNCLOSED: &str = "a parenthesis is not closed within its segment";
     let mut done = vec![String::new()];

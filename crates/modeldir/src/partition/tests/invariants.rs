@@ -1,4 +1,4 @@
-//! What holds for every cut, whatever the numbers.
+//! Properties of every cut, for any numbers.
 
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -49,7 +49,7 @@ prop_compose! {
     }
 }
 
-/// The ranges of all ranks, or None where one of them is refused.
+/// The ranges of all ranks, or `None` if one of them is refused.
 fn all_ranges(
     split: &Split,
     len: usize,
@@ -175,7 +175,7 @@ proptest! {
         needed.iter_mut().for_each(|i| *i /= block);
         needed.dedup();
         let found = extents(&scale, &both.parts[1]);
-        // One block for all of the axis is held by every rank.
+        // Every rank holds a single block for the whole axis.
         let is_one_for_all = scale.shape[dim] == 1 && found == [0];
         prop_assert!(is_one_for_all || found == needed, "{found:?} {needed:?}");
     }

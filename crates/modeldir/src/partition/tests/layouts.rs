@@ -1,4 +1,4 @@
-//! What one rule makes of a weight and of all that belongs to it, for each kind of quantization.
+//! The cut of a weight and its companions by one rule, for each kind of quantization.
 
 use serde_json::{Value, json};
 use tensorfile::{Dtype, Selection};
@@ -19,7 +19,7 @@ pub(super) fn parts(
     Ok(rules.cut(&topology(&json!({"tp": "1/2"})), scheme.as_ref(), &shapes(tensors))?.parts)
 }
 
-/// Checks what columns and what rows of a layer make of its tensors.
+/// Checks the cuts of a layer's tensors by columns and by rows.
 fn check(scheme: Option<Value>, cases: &[(Given<'_>, Option<Selection>, Option<Selection>)]) {
     let tensors: Vec<Given<'_>> = cases.iter().map(|case| case.0).collect();
     let columns = parts(scheme.clone(), json!({"tp": "col"}), &tensors).unwrap();
@@ -160,7 +160,7 @@ fn fp8_has_a_scale_for_a_block_an_output_or_all() {
     let blocks = json!({"quant_method": "fp8", "weight_block_size": [128, 128]});
     let scale: Given<'_> = ("m.weight_scale_inv", Dtype::F32, &[4, 8]);
     check(Some(blocks), &[weight.clone(), (scale, dim(0, 2..4), dim(1, 4..8))]);
-    // The shapes tell the block where the configuration does not.
+    // The shapes show the block if the configuration does not state it.
     check(None, &[weight.clone(), (scale, dim(0, 2..4), dim(1, 4..8))]);
     for shape in [&[512][..], &[512, 1]] {
         check(
@@ -188,7 +188,7 @@ fn the_last_block_may_be_short() {
         &[("m.weight", Dtype::F8E4M3, &[576, 64]), ("m.weight_scale_inv", Dtype::F32, &[5, 1])];
     let cut = parts(Some(scheme.clone()), rule, tensors).unwrap();
     assert_eq!(cut, [dim(0, 384..576), dim(0, 3..5)]);
-    // A cut at 288 is within the third block, which both ranks take if they are asked to.
+    // A cut at 288 is within the third block, which both ranks take with `Cover`.
     let error = parts(Some(scheme.clone()), json!({"tp": "col"}), tensors).unwrap_err();
     let expected = "elements 288..576 along the outputs over 2 ranks cut blocks of 128";
     assert!(error.to_string().contains(expected), "{error}");

@@ -1,5 +1,4 @@
-//! All ranks of all kinds of parallelism together: each element is where the rules say, as often
-//! as they say.
+//! All ranks of all kinds of parallelism together: each element is on the ranks that the rules say.
 
 use std::collections::BTreeMap;
 
@@ -128,7 +127,7 @@ fn bytes_that_others_hold_too_are_counted() {
     let ranks = |size| Topology::tensor_parallel(0, size).unwrap();
     let replicated =
         |size| rules().cut(&ranks(size), None, &shapes(MODEL)).unwrap().report.replicated_bytes;
-    // Norms and what is left of the names: 8 + 8 + 8 + 1.
+    // Norms and the remaining names: 8 + 8 + 8 + 1.
     assert_eq!(replicated(2), 25);
     // And a key and a value head of 4 rows, of bias and weight.
     assert_eq!(replicated(4), 25 + 2 * 4 * 9);
