@@ -1,0 +1,38 @@
+//! Loads from async code: two models at a time, on the one thread of a runtime.
+
+use std::error::Error;
+
+use modeldir::{AsyncLoadOptions, ModelDir, TensorStore};
+
+const LLAMA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/models/llama");
+
+/// Opening blocks while headers are read, so it runs on a thread that may block.
+async fn load(path: String) -> Result<TensorStore, modeldir::Error> {
+    let open = tokio::task::spawn_blocking(|| ModelDir::open(path));
+    let model = open.await.expect("opening does not panic")?;
+    // If this future is dropped, reading stops.
+    model.plan().load_async(AsyncLoadOptions::default()).await
+}
+
+async fn stream(path: String) -> Result<usize, Box<dyn Error>> {
+    // Tensors one after the other, in bounded memory.
+    let mut tensors = ModelDir::open(path)?.plan().stream_async(AsyncLoadOptions::default());
+    let mut bytes = 0;
+    while let Some(tensor) = tensors.next().await {
+        bytes += tensor?.byte_len();
+    }
+    Ok(bytes)
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let path = std::env::args().nth(1).unwrap_or_else(|| LLAMA.to_owned());
+    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    runtime.block_on(async {
+        let first = tokio::spawn(load(path.clone()));
+        let second = tokio::spawn(load(path.clone()));
+        let (first, second) = (first.await??, second.await??);
+        println!("{} and {} tensors at a time", first.len(), second.len());
+        println!("{} bytes, tensor after tensor", stream(path).await?);
+        Ok(())
+    })
+}

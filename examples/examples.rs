@@ -1,1 +1,0 @@
-//! One idea a file: the examples are programs of their own, and share nothing.

@@ -1,0 +1,33 @@
+//! Loads what this process of a distributed job needs; start it with mpirun, torchrun or srun.
+
+use std::error::Error;
+
+use modeldir::launch::{self, Rank};
+use modeldir::{LoadOptions, ModelDir, Partition, Topology};
+
+const LLAMA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/models/llama");
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let path = std::env::args().nth(1).unwrap_or_else(|| LLAMA.to_owned());
+
+    // Without a launcher it plays the second of two ranks. A program of yours should end there:
+    // with a default rank every process would load the same part.
+    let rank = match launch::rank_from_env()? {
+        Some(rank) => rank,
+        None => Rank::new(1, 2)?,
+    };
+
+    // Every process opens the same directory, and plans its part of each tensor.
+    let model = ModelDir::open(path)?;
+    let rules = Partition::for_config(model.config()?)?;
+    let topology = Topology::tensor_parallel(rank.rank(), rank.size())?;
+    let plan = model.plan_for(&rules, &topology)?;
+    println!("rank {rank}: {} of {} bytes to read", plan.bytes_read(), model.byte_len());
+
+    // Parts are contiguous in memory, and nothing else was read.
+    let store = plan.load(&LoadOptions::default())?;
+    for (name, part) in store.iter().take(5) {
+        println!("{name}: {:?} of {:?}", part.shape(), model.info(name)?.shape());
+    }
+    Ok(())
+}

@@ -1,0 +1,27 @@
+//! Saves some tensors of a model as a directory of their own, and opens that.
+
+use std::error::Error;
+
+use modeldir::{LoadOptions, ModelDir, SaveOptions};
+
+const LLAMA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/models/llama");
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let path = std::env::args().nth(1).unwrap_or_else(|| LLAMA.to_owned());
+    let to = std::env::temp_dir().join(format!("modeldir-save-{}", std::process::id()));
+
+    // Only the chosen tensors are read.
+    let plan = ModelDir::open(path)?.plan().filter(|tensor| tensor.name().contains("norm"));
+    let store = plan.load(&LoadOptions::default())?;
+
+    // One file, or shards with an index if it were larger. Files appear whole or not at all.
+    let saved = store.save(&to, &SaveOptions::default())?;
+    println!("{} bytes in {:?}", saved.total_size, saved.shards);
+
+    let copy = ModelDir::open(&to)?;
+    for (name, tensor) in store.iter() {
+        assert_eq!(copy.read(name)?.bytes(), tensor.bytes());
+    }
+    println!("{} tensors read back and equal", copy.len());
+    Ok(std::fs::remove_dir_all(to)?)
+}

@@ -1,0 +1,38 @@
+//! Copies a model to a device in bounded memory: tensors come while the next ones are read.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU64;
+
+use modeldir::{Error, ModelDir, StreamOptions};
+
+const LLAMA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/models/llama");
+
+/// Stands for the memory of a device; put the calls of yours here.
+#[derive(Default)]
+struct Device {
+    memory: Vec<u8>,
+}
+
+impl Device {
+    /// Copies bytes to the device, and says where they are.
+    fn upload(&mut self, bytes: &[u8]) -> usize {
+        self.memory.extend_from_slice(bytes);
+        self.memory.len() - bytes.len()
+    }
+}
+
+fn main() -> Result<(), Error> {
+    let path = std::env::args().nth(1).unwrap_or_else(|| LLAMA.to_owned());
+    let model = ModelDir::open(path)?;
+    let (mut device, mut places) = (Device::default(), BTreeMap::new());
+
+    // Never more than this is in memory of the host, whatever the model is.
+    let options =
+        StreamOptions { max_bytes_in_flight: NonZeroU64::new(256 << 20), ..Default::default() };
+    model.plan().stream(&options, |tensor| {
+        places.insert(tensor.name().to_owned(), device.upload(tensor.bytes()));
+        Ok::<(), Error>(())
+    })?;
+    println!("{} tensors, {} bytes on the device", places.len(), device.memory.len());
+    Ok(())
+}
