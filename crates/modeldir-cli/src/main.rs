@@ -8,6 +8,7 @@ mod json;
 mod mending;
 mod model_json;
 mod output;
+mod page;
 mod parts;
 mod progress;
 mod ranks;

@@ -6,4 +6,4 @@ mod plans;
 
 use holdings::Holdings;
 pub(crate) use loaded::RankLoad;
-pub(crate) use plans::{JobPlan, print_oddities, rank_table, ranks_json};
+pub(crate) use plans::{JobPlan, RankPlan, oddity_lines, rank_table, ranks_json};

@@ -27,6 +27,21 @@ impl<const N: usize> Table<N> {
         Self { headings: columns.map(|c| c.0), aligns: columns.map(|c| c.1), rows: Vec::new() }
     }
 
+    /// What stands above the columns.
+    pub(crate) fn headings(&self) -> &[&'static str; N] {
+        &self.headings
+    }
+
+    /// On which side cells are flush, by column.
+    pub(crate) fn aligns(&self) -> &[Align; N] {
+        &self.aligns
+    }
+
+    /// The rows so far.
+    pub(crate) fn rows(&self) -> &[[String; N]] {
+        &self.rows
+    }
+
     /// Adds a row.
     pub(crate) fn row(&mut self, cells: [String; N]) {
         self.rows.push(cells);

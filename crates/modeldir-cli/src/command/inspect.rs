@@ -1,5 +1,7 @@
 //! `modeldir inspect`: the content of a model, from its headers and JSON files alone.
 
+use std::path::PathBuf;
+
 use modeldir::ModelDir;
 use tensorfile::PathText;
 
@@ -8,6 +10,7 @@ use crate::beside::beside_the_weights;
 use crate::json::print_json;
 use crate::model_json::model_json;
 use crate::output::Output;
+use crate::page::{model_page, write_page};
 use crate::report::print_report;
 use crate::run::Result;
 use crate::tally::Tally;
@@ -17,7 +20,8 @@ const EXAMPLES: &str = "\
 Examples:
   modeldir inspect Llama-3.1-8B
   modeldir inspect Llama-3.1-8B --all | grep lm_head
-  modeldir inspect Llama-3.1-8B --json | jq .config.rope_scaling";
+  modeldir inspect Llama-3.1-8B --json | jq .config.rope_scaling
+  modeldir inspect Llama-3.1-8B --html model.html";
 
 /// Show what a model holds: tensors, shards, dtypes, configuration, tokenizer, what is odd
 ///
@@ -33,11 +37,17 @@ pub(crate) struct Args {
     /// Print one JSON object with everything instead of tables
     #[arg(long)]
     json: bool,
+    /// Write a page for a browser to this file instead: bytes by module, shards, dtypes, report
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "all"])]
+    html: Option<PathBuf>,
 }
 
 impl Args {
     pub(super) fn run(&self, out: &mut Output) -> Result {
         let model = self.model.open()?;
+        if let Some(file) = &self.html {
+            return write_page(&model_page(&model), file, out);
+        }
         if self.json {
             return print_json(&model_json(&model), out);
         }

@@ -1,14 +1,11 @@
 //! The plans of the ranks of a job, as a table and as JSON.
 
-use std::io::Write;
-
 use modeldir::{LoadPlan, ModelDir, Partition, Topology};
 use serde_json::{Value, json};
 
 use super::Holdings;
 use crate::args::place;
 use crate::json::path_json;
-use crate::output::Output;
 use crate::run::Result;
 use crate::table::{Align, Table};
 use crate::text::{bytes, count, counted, shown};
@@ -26,7 +23,7 @@ pub(crate) struct JobPlan<'m> {
 
 /// A rank, its plan, and how many of its bytes other ranks hold too.
 #[derive(Clone, Debug)]
-struct RankPlan {
+pub(crate) struct RankPlan {
     topology: Topology,
     plan: LoadPlan,
     bytes_replicated: u64,
@@ -50,6 +47,28 @@ impl<'m> JobPlan<'m> {
             ranks.push(RankPlan { topology, plan, bytes_replicated });
         }
         Ok(Self { model, ranks, left_out })
+    }
+
+    /// The model that is cut.
+    pub(crate) fn model(&self) -> &'m ModelDir {
+        self.model
+    }
+
+    /// The ranks, in order.
+    pub(crate) fn ranks(&self) -> &[RankPlan] {
+        &self.ranks
+    }
+}
+
+impl RankPlan {
+    /// What the rank would read.
+    pub(crate) fn plan(&self) -> &LoadPlan {
+        &self.plan
+    }
+
+    /// Which rank it is, as `tp 1/4, pp 0/2`.
+    pub(crate) fn place(&self) -> String {
+        place(&self.topology)
     }
 }
 
@@ -153,28 +172,21 @@ pub(crate) fn ranks_json(job: &JobPlan<'_>) -> Value {
     })
 }
 
-/// Writes the tensors that no rank holds, the unused rules and the unmatched tensors; nothing if
-/// there are none.
-///
-/// # Errors
-///
-/// Those of writing.
-pub(crate) fn print_oddities(job: &JobPlan<'_>, out: &mut Output) -> Result {
+/// Returns lines with the tensors that no rank holds, the unused rules and the unmatched tensors;
+/// none if all is in order.
+pub(crate) fn oddity_lines(job: &JobPlan<'_>) -> Vec<String> {
     let (unused, unmatched) = oddities(&job.ranks);
-    for (noun, what, names) in [
-        ("tensor", "on no rank", &job.left_out),
-        ("rule", "of no use", &unused),
-        ("tensor", "without a rule, whole on every rank of a stage", &unmatched),
-    ] {
-        if names.is_empty() {
-            continue;
-        }
+    let line = |(noun, what, names): (&str, &str, &[String])| {
         let listed: Vec<_> = names.iter().take(MAX_NAMES).map(|name| shown(name)).collect();
         let more = if names.len() > MAX_NAMES { ", …" } else { "" };
-        let (number, listed) = (counted(names.len(), noun), listed.join(", "));
-        writeln!(out, "{number} {what}: {listed}{more}")?;
-    }
-    Ok(())
+        format!("{} {what}: {}{more}", counted(names.len(), noun), listed.join(", "))
+    };
+    let kinds = [
+        ("tensor", "on no rank", &job.left_out[..]),
+        ("rule", "of no use", &unused),
+        ("tensor", "without a rule, whole on every rank of a stage", &unmatched),
+    ];
+    kinds.into_iter().filter(|(.., names)| !names.is_empty()).map(line).collect()
 }
 
 /// The rules that no rank uses, and the tensors that no rule matches.

@@ -3,6 +3,7 @@
 
 mod hostile;
 mod model;
+mod pages;
 mod program;
 mod ranks;
 mod saving;

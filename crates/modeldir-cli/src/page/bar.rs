@@ -1,0 +1,31 @@
+//! Bars, and the colours that explain them.
+
+use super::html::Html;
+use super::kinds::{ByColour, Kinds};
+use crate::text::bytes;
+
+/// Writes a bar of one colour that is so long, of 1.
+pub(super) fn bar(share: f64, html: &mut Html) {
+    html.raw("<span class=\"bar\"><i style=\"width:").fixed(percent(share)).raw("%\"></i></span>");
+}
+
+/// Writes a bar of the colours of kinds; `longest` is the bytes of a full one.
+pub(super) fn coloured_bar(parts: &ByColour, kinds: &Kinds<'_>, longest: u64, html: &mut Html) {
+    html.raw("<span class=\"bar\">");
+    for (colour, part) in parts.iter().enumerate().filter(|(_, part)| **part > 0) {
+        html.raw("<i class=\"k").int(colour as u64).raw("\" style=\"width:");
+        html.fixed(percent(*part as f64 / longest.max(1) as f64)).raw("%\" title=\"");
+        html.text(&kinds.name(colour)).raw(": ").text(&bytes(*part)).raw("\"></i>");
+    }
+    html.raw("</span>");
+}
+
+/// Writes a small square of a colour.
+pub(super) fn swatch(colour: usize, html: &mut Html) {
+    html.raw("<i class=\"swatch k").int(colour as u64).raw("\"></i>");
+}
+
+/// Returns a share of 1 in percent.
+pub(super) fn percent(share: f64) -> f64 {
+    (100.0 * share).clamp(0.0, 100.0)
+}

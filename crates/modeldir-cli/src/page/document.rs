@@ -1,0 +1,53 @@
+//! The frame of a page: title, style, head lines.
+
+use super::html::Html;
+
+const STYLE: &str = include_str!("style.css");
+
+/// A figure at the top of a page, and what it is.
+pub(super) type Figure = (&'static str, String);
+
+/// Returns a page with a title, the place of the model, figures, and sections.
+///
+/// A browser is told to run no script and to fetch nothing.
+pub(super) fn document(title: &str, path: &str, figures: &[Figure], sections: &Html) -> String {
+    let mut html = Html::default();
+    html.raw("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+    html.raw("<meta http-equiv=\"Content-Security-Policy\" ");
+    html.raw("content=\"default-src 'none'; style-src 'unsafe-inline'\">\n");
+    html.raw("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
+    html.raw("<meta name=\"color-scheme\" content=\"light dark\">\n<title>").text(title);
+    html.raw("</title>\n<style>\n").raw(STYLE).raw("</style>\n</head>\n<body>\n<header><h1>");
+    html.text(title).raw("</h1><p><code>").text(path).raw("</code></p></header>\n");
+    html.raw("<dl class=\"figures\">");
+    for (what, figure) in figures {
+        html.raw("<div><dt>").raw(what).raw("</dt><dd>").text(figure).raw("</dd></div>");
+    }
+    html.raw("</dl>\n<main>\n").append(sections).raw("</main>\n<footer>modeldir ");
+    html.raw(env!("CARGO_PKG_VERSION")).raw("</footer>\n</body>\n</html>\n");
+    html.into_text()
+}
+
+/// Begins a section.
+pub(super) fn section(heading: &'static str, html: &mut Html) {
+    html.raw("<section><h2>").raw(heading).raw("</h2>\n");
+}
+
+/// Ends a section.
+pub(super) fn end_section(html: &mut Html) {
+    html.raw("</section>\n");
+}
+
+/// Writes a paragraph.
+pub(super) fn paragraph(text: &'static str, html: &mut Html) {
+    html.raw("<p>").raw(text).raw("</p>\n");
+}
+
+/// Writes lines as a list.
+pub(super) fn list<'l>(lines: impl Iterator<Item = &'l str>, html: &mut Html) {
+    html.raw("<ul class=\"notes\">\n");
+    for line in lines {
+        html.raw("<li>").text(line).raw("</li>\n");
+    }
+    html.raw("</ul>\n");
+}

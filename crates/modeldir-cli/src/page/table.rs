@@ -1,0 +1,80 @@
+//! Tables of a page.
+
+use super::bar::{bar, percent};
+use super::html::Html;
+use crate::table::{Align, Table};
+use crate::text::{bytes, count};
+
+/// Rows of a table at most; the rest is summed up in one.
+const MAX_ROWS: usize = 1000;
+
+/// Rows of a table that is seen at once; a longer one is opened by a click.
+const MAX_OPEN_ROWS: usize = 32;
+
+/// Something with tensors and bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Counted {
+    pub(super) name: String,
+    pub(super) tensors: u64,
+    pub(super) bytes: u64,
+}
+
+/// Writes a table of what has tensors and bytes, with bars.
+pub(super) fn counted_table(heading: &'static str, rows: &[Counted], html: &mut Html) {
+    let total: u64 = rows.iter().map(|row| row.bytes).sum();
+    let largest = rows.iter().map(|row| row.bytes).max().unwrap_or(0);
+    let is_long = rows.len() > MAX_OPEN_ROWS;
+    if is_long {
+        html.raw("<details><summary>").text(&count(rows.len() as u64)).raw(" rows</summary>");
+    }
+    html.raw("<div class=\"wide\"><table><thead><tr><th>").raw(heading);
+    html.raw("</th><th class=\"number\">tensors</th><th class=\"number\">bytes</th>");
+    html.raw("<th class=\"number\">share</th><th></th></tr></thead>\n<tbody>");
+    for row in rows.iter().take(MAX_ROWS) {
+        counted_row(row, total, largest, html);
+    }
+    let rest = rows.get(MAX_ROWS..).unwrap_or_default();
+    if !rest.is_empty() {
+        let name = format!("and {} more", count(rest.len() as u64));
+        let (tensors, bytes) =
+            (rest.iter().map(|row| row.tensors).sum(), rest.iter().map(|row| row.bytes).sum());
+        counted_row(&Counted { name, tensors, bytes }, total, largest, html);
+    }
+    html.raw("</tbody></table></div>").raw(if is_long { "</details>\n" } else { "\n" });
+}
+
+/// The bar is as long as that of the largest, for shares of many are small.
+fn counted_row(row: &Counted, total: u64, largest: u64, html: &mut Html) {
+    let share = row.bytes as f64 / total.max(1) as f64;
+    html.raw("<tr><td><code>").text(&row.name).raw("</code></td><td class=\"number\">");
+    html.text(&count(row.tensors)).raw("</td><td class=\"number\">").text(&bytes(row.bytes));
+    html.raw("</td><td class=\"number\">").fixed(percent(share)).raw(" %</td><td class=\"bars\">");
+    bar(row.bytes as f64 / largest.max(1) as f64, html);
+    html.raw("</td></tr>\n");
+}
+
+/// Writes a table that a terminal would show too.
+pub(super) fn plain_table<const N: usize>(table: &Table<N>, html: &mut Html) {
+    let class = |align| if align == Align::Right { " class=\"number\"" } else { "" };
+    html.raw("<div class=\"wide\"><table>");
+    if table.headings().iter().all(|heading| !heading.is_empty()) {
+        html.raw("<thead><tr>");
+        for (heading, align) in table.headings().iter().zip(table.aligns()) {
+            html.raw("<th").raw(class(*align)).raw(">").raw(heading).raw("</th>");
+        }
+        html.raw("</tr></thead>");
+    }
+    html.raw("\n<tbody>");
+    for row in table.rows().iter().take(MAX_ROWS) {
+        html.raw("<tr>");
+        for (cell, align) in row.iter().zip(table.aligns()) {
+            html.raw("<td").raw(class(*align)).raw(">").text(cell).raw("</td>");
+        }
+        html.raw("</tr>\n");
+    }
+    html.raw("</tbody></table></div>\n");
+    let rest = table.rows().len().saturating_sub(MAX_ROWS);
+    if rest > 0 {
+        html.raw("<p>and ").text(&count(rest as u64)).raw(" more rows</p>\n");
+    }
+}
