@@ -91,7 +91,7 @@ fn shards(model: &ModelDir) -> Vec<Counted> {
         .map(|shard| Counted { name: PathText(shard.path()).to_string(), tensors: 0, bytes: 0 })
         .collect();
     for tensor in model.tensors() {
-        let row = &mut rows[tensor.shard()];
+        let row = &mut rows[tensor.shard().position()];
         row.tensors += 1;
         row.bytes += tensor.byte_len() as u64;
     }
