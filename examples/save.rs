@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use modeldir::{LoadOptions, ModelDir, SaveOptions};
+use modeldir::{LoadOptions, ModelDir};
 
 const LLAMA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/models/llama");
 
@@ -15,8 +15,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let store = plan.load(&LoadOptions::default())?;
 
     // One file, or shards with an index if it were larger. Files appear whole or not at all.
-    let saved = store.save(&to, &SaveOptions::default())?;
-    println!("{} bytes in {:?}", saved.total_size, saved.shards);
+    let saved = store.save(&to)?;
+    println!("{} bytes in {:?}", saved.byte_len, saved.shards);
 
     let copy = ModelDir::open(&to)?;
     for (name, tensor) in store.iter() {
