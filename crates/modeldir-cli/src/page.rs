@@ -24,7 +24,7 @@ use crate::run::Result;
 pub(crate) use inspect::model_page;
 pub(crate) use ranks::job_page;
 
-/// Writes a page to a file, and says so.
+/// Writes a page to a file, and prints its path.
 ///
 /// # Errors
 ///

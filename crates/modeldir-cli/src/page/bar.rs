@@ -4,12 +4,12 @@ use super::html::Html;
 use super::kinds::{ByColour, Kinds};
 use crate::text::bytes;
 
-/// Writes a bar of one colour that is so long, of 1.
+/// Writes a bar of one colour; its length is a share of 1.
 pub(super) fn bar(share: f64, html: &mut Html) {
     html.raw("<span class=\"bar\"><i style=\"width:").fixed(percent(share)).raw("%\"></i></span>");
 }
 
-/// Writes a bar of the colours of kinds; `longest` is the bytes of a full one.
+/// Writes a bar in the colours of kinds; `longest` is the number of bytes of a full bar.
 pub(super) fn coloured_bar(parts: &ByColour, kinds: &Kinds<'_>, longest: u64, html: &mut Html) {
     html.raw("<span class=\"bar\">");
     for (colour, part) in parts.iter().enumerate().filter(|(_, part)| **part > 0) {

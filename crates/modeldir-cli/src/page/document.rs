@@ -4,12 +4,12 @@ use super::html::Html;
 
 const STYLE: &str = include_str!("style.css");
 
-/// A figure at the top of a page, and what it is.
+/// A figure at the top of a page, with its label.
 pub(super) type Figure = (&'static str, String);
 
 /// Returns a page with a title, the place of the model, figures, and sections.
 ///
-/// A browser is told to run no script and to fetch nothing.
+/// Its policy forbids scripts and requests.
 pub(super) fn document(title: &str, path: &str, figures: &[Figure], sections: &Html) -> String {
     let mut html = Html::default();
     html.raw("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");

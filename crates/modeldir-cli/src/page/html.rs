@@ -1,8 +1,8 @@
-//! Text of a page. What comes from files goes in escaped, and by no other way.
+//! Text of a page. Text from files is always escaped.
 
 use std::fmt::Write;
 
-/// HTML that is being written.
+/// A buffer of HTML.
 ///
 /// Markup is part of the program (`&'static str`), so that no name of a tensor can become markup.
 #[derive(Clone, Debug, Default)]
@@ -17,8 +17,8 @@ impl Html {
 
     /// Adds text, for an element or for an attribute in double quotes.
     ///
-    /// What changes the direction of text, is not seen, or is no character of a page is written as
-    /// an escape.
+    /// Invisible characters, those that change the direction of text, and those that HTML forbids
+    /// are written as escapes.
     pub(super) fn text(&mut self, text: &str) -> &mut Self {
         for c in text.chars() {
             match c {
@@ -35,7 +35,7 @@ impl Html {
 
     /// Adds a whole number.
     pub(super) fn int(&mut self, number: u64) -> &mut Self {
-        // Writing into a text does not fail.
+        // Writing to a `String` does not fail.
         let _written = write!(self.0, "{number}");
         self
     }
@@ -46,26 +46,26 @@ impl Html {
         self
     }
 
-    /// Adds what has been written elsewhere.
+    /// Appends another buffer.
     pub(super) fn append(&mut self, other: &Self) -> &mut Self {
         self.0.push_str(&other.0);
         self
     }
 
-    /// Returns what has been written.
+    /// Returns the HTML.
     pub(super) fn into_text(self) -> String {
         self.0
     }
 }
 
-/// Returns a text as it will be seen.
+/// Returns a text as it is displayed.
 pub(super) fn visible(text: &str) -> String {
     let mut seen = String::with_capacity(text.len());
     text.chars().for_each(|c| push_visible(c, &mut seen));
     seen
 }
 
-/// Adds a character, or an escape for what is not seen or turns the text around.
+/// Adds a character, or an escape if it is invisible or changes the direction of text.
 fn push_visible(c: char, text: &mut String) {
     match c {
         '"' | '\'' | '\\' | '\n' => text.push(c),
@@ -73,7 +73,7 @@ fn push_visible(c: char, text: &mut String) {
     }
 }
 
-/// Returns a text of at most so many characters; of a longer one the beginning and the end.
+/// Returns a text, shortened to its start and end if it has too many characters.
 pub(super) fn clipped(text: &str, max_chars: usize) -> String {
     let len = text.chars().count();
     if len <= max_chars {

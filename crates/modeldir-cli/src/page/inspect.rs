@@ -1,4 +1,4 @@
-//! The page of a model: bytes by module, shards, dtypes, what lies beside the weights, the report.
+//! The page of a model: bytes by module, shards, dtypes, configuration and tokenizer, the report.
 
 use std::collections::BTreeMap;
 use std::path::Path;

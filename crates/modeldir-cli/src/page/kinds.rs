@@ -6,16 +6,16 @@ use super::bar::swatch;
 use super::html::{Html, clipped};
 use crate::text::{bytes, shown};
 
-/// Kinds that have a colour of their own.
+/// Number of kinds with their own colour.
 const COLOURS: usize = 8;
 
-/// Numbers of colours, that of all other kinds included.
+/// Number of colours, including the one of all other kinds.
 pub(super) const SLOTS: usize = COLOURS + 1;
 
 /// Bytes by colour.
 pub(super) type ByColour = [u64; SLOTS];
 
-/// The kinds of a model's tensors, those of most bytes first.
+/// The kinds of a model's tensors, largest first.
 #[derive(Clone, Debug)]
 pub(super) struct Kinds<'m> {
     colours: BTreeMap<&'m str, usize>,
@@ -45,13 +45,13 @@ impl<'m> Kinds<'m> {
         self.colours.get(kind(name)).copied().unwrap_or(COLOURS)
     }
 
-    /// What a colour stands for.
+    /// The name of the kind of a colour.
     pub(super) fn name(&self, colour: usize) -> String {
         let named = self.colours.iter().find(|(_, of)| **of == colour && colour < COLOURS);
         named.map_or_else(|| "others".to_owned(), |(kind, _)| clipped(&shown(kind), 40))
     }
 
-    /// Writes what each colour stands for.
+    /// Writes the legend of the colours.
     pub(super) fn legend(&self, html: &mut Html) {
         html.raw("<ul class=\"legend\">");
         for (colour, total) in self.totals.iter().enumerate().filter(|(_, total)| **total > 0) {
@@ -63,8 +63,8 @@ impl<'m> Kinds<'m> {
     }
 }
 
-/// The module after the first number of a name, for that is what a layer is made of; without a
-/// number, the last module.
+/// The module after the first number of a name, which is a part of a layer; without a number, the
+/// last module.
 fn kind(name: &str) -> &str {
     let mut modules = name;
     let mut leaf = "";

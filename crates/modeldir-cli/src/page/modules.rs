@@ -7,7 +7,7 @@ use modeldir::{IndexedTensor, ModelDir};
 
 use super::kinds::{ByColour, Kinds, SLOTS};
 
-/// Levels at most; what lies deeper is one segment, dots and all.
+/// Maximum number of levels; deeper names are one segment, dots included.
 const MAX_DEPTH: usize = 12;
 
 /// A module or a tensor.
@@ -15,14 +15,14 @@ const MAX_DEPTH: usize = 12;
 pub(super) struct Module<'m> {
     /// The whole name; empty for the model itself.
     pub(super) path: &'m str,
-    /// Where in it the name below the module around begins.
+    /// Start of its own part, after the name of its parent module.
     start: usize,
     pub(super) bytes: u64,
     pub(super) tensors: u64,
     pub(super) by_colour: ByColour,
     /// The tensor, if this is one.
     pub(super) tensor: Option<IndexedTensor<'m>>,
-    /// Modules and tensors below, in the order of numbers.
+    /// Its modules and tensors, with numbered names in numeric order.
     pub(super) children: Vec<usize>,
 }
 
@@ -32,7 +32,7 @@ impl<'m> Module<'m> {
         Self { path, start, bytes: 0, tensors: 0, by_colour, tensor: None, children }
     }
 
-    /// The name below the module around.
+    /// The name relative to its parent module.
     pub(super) fn name(&self) -> &'m str {
         self.path.get(self.start..).unwrap_or_default()
     }
@@ -53,7 +53,7 @@ impl<'m> Modules<'m> {
     /// The number of the model itself.
     pub(super) const ROOT: usize = 0;
 
-    /// The modules of a model. One that holds a single thing is joined with it.
+    /// The modules of a model. A module with a single child is joined with it.
     pub(super) fn of(model: &'m ModelDir, kinds: &Kinds<'_>) -> Self {
         let mut modules = vec![Module::new("", 0)];
         // The modules around the last tensor; names come in order, so that those of one module
@@ -96,7 +96,7 @@ impl<'m> Modules<'m> {
         children
     }
 
-    /// Chooses modules to be opened, the largest first, so that at most about `max` lines are seen.
+    /// Chooses the modules to open, the largest first, for about `max` visible lines at most.
     pub(super) fn opened(&self, max: usize) -> Vec<bool> {
         let mut opened = vec![false; self.0.len()];
         let mut lines = 0;
@@ -113,7 +113,7 @@ impl<'m> Modules<'m> {
         opened
     }
 
-    /// Puts the only child of a module in its place.
+    /// Replaces a module by its only child.
     fn join_single(&mut self) {
         for number in 0..self.0.len() {
             for place in 0..self.0[number].children.len() {
@@ -137,7 +137,7 @@ impl<'m> Modules<'m> {
     }
 }
 
-/// A name in the order in which people count: numbers by their length first.
+/// The sort key of a name, by which numbers are in numeric order.
 fn by_number(name: &str) -> (bool, usize, &str) {
     let first = name.split('.').next().unwrap_or_default();
     let is_number = !first.is_empty() && first.bytes().all(|b| b.is_ascii_digit());
@@ -156,7 +156,7 @@ fn push<'m>(modules: &mut Vec<Module<'m>>, around: &mut Vec<usize>, module: Modu
     around.push(number);
 }
 
-/// Counts a tensor, the last that was pushed, in itself and in all modules around it.
+/// Adds a tensor, the last one pushed, to the sums of itself and of all its parents.
 fn count(modules: &mut [Module<'_>], around: &[usize], tensor: IndexedTensor<'_>, colour: usize) {
     let last = modules.len() - 1;
     for number in around.iter().copied().chain([last]) {

@@ -1,4 +1,4 @@
-//! The page of a job: what each rank would hold and read.
+//! The page of a job: the tensors and reads of each rank.
 
 use tensorfile::PathText;
 
@@ -11,10 +11,10 @@ use super::table::plain_table;
 use crate::ranks::{JobPlan, RankPlan, oddity_lines, rank_table};
 use crate::text::{bytes, count};
 
-/// Ranks that have bars; the table has more.
+/// Maximum number of ranks with bars; the table has more.
 const MAX_BARS: usize = 512;
 
-/// Returns a page of what the ranks of a job would hold and read.
+/// Returns a page with the tensors and reads of the ranks of a job.
 pub(crate) fn job_page(job: &JobPlan<'_>) -> String {
     let mut html = Html::default();
     let oddities = oddity_lines(job);
@@ -45,7 +45,7 @@ fn figures(job: &JobPlan<'_>) -> [Figure; 4] {
     ]
 }
 
-/// Two bars for each rank: what it holds, by kind, and what it reads.
+/// Two bars for each rank: its bytes by kind, and the bytes that it reads.
 fn bars(job: &JobPlan<'_>, html: &mut Html) {
     let ranks = job.ranks();
     let tensors = job.model().tensors().map(|t| (t.name(), t.byte_len() as u64));

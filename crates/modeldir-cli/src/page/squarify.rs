@@ -1,9 +1,9 @@
-//! Rectangles whose areas are as given sizes, each as near to a square as can be.
+//! Rectangles with areas in proportion to sizes, each as square as possible.
 //!
-//! The way is that of Bruls, Huizing and van Wijk, "Squarified Treemaps" (2000): rectangles are put
-//! in rows along the shorter side, and a row ends where one more would make them longer.
+//! The algorithm is that of Bruls, Huizing and van Wijk, "Squarified Treemaps" (2000): rectangles
+//! are put in rows along the shorter side, and a row ends when one more would make them longer.
 
-/// A rectangle: where it begins, how wide and how high it is.
+/// A rectangle: its corner, width and height.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Rect {
     pub(super) x: f64,
@@ -21,7 +21,7 @@ impl Rect {
     }
 }
 
-/// Shares an area out among sizes, which are positive and in descending order.
+/// Divides an area among sizes, which are positive and in descending order.
 pub(super) fn squarify(sizes: &[f64], area: Rect) -> Vec<Rect> {
     let total: f64 = sizes.iter().sum();
     let scale = area.width * area.height / total.max(f64::MIN_POSITIVE);
@@ -36,12 +36,12 @@ pub(super) fn squarify(sizes: &[f64], area: Rect) -> Vec<Rect> {
     rects
 }
 
-/// How many of the sizes go into the next row along a side.
+/// The number of sizes in the next row along a side.
 fn row_len(sizes: &[f64], side: f64) -> usize {
     let (mut sum, mut worst) = (0.0, f64::INFINITY);
     for (number, size) in sizes.iter().enumerate() {
         sum += size;
-        // The longest of the row is its first or its last, for sizes descend.
+        // The longest of the row is its first or its last, since sizes descend.
         let ratio = |size: f64| {
             let ratio = side * side * size / (sum * sum);
             ratio.max(1.0 / ratio)
@@ -55,7 +55,7 @@ fn row_len(sizes: &[f64], side: f64) -> usize {
     sizes.len()
 }
 
-/// Puts a row along the shorter side, and returns the area that is left.
+/// Puts a row along the shorter side, and returns the remaining area.
 fn place(row: &[f64], area: Rect, rects: &mut Vec<Rect>) -> Rect {
     let sum: f64 = row.iter().sum();
     let is_wide = area.width >= area.height;

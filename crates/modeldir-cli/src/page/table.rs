@@ -5,10 +5,10 @@ use super::html::Html;
 use crate::table::{Align, Table};
 use crate::text::{bytes, count};
 
-/// Rows of a table at most; the rest is summed up in one.
+/// Maximum rows of a table; the last one sums up the rest.
 const MAX_ROWS: usize = 1000;
 
-/// Rows of a table that is seen at once; a longer one is opened by a click.
+/// Maximum rows of a table that is open at first; a longer one opens on a click.
 const MAX_OPEN_ROWS: usize = 32;
 
 /// Something with tensors and bytes.
@@ -19,7 +19,7 @@ pub(super) struct Counted {
     pub(super) bytes: u64,
 }
 
-/// Writes a table of what has tensors and bytes, with bars.
+/// Writes a table of tensors and bytes, with bars.
 pub(super) fn counted_table(heading: &'static str, rows: &[Counted], html: &mut Html) {
     let total: u64 = rows.iter().map(|row| row.bytes).sum();
     let largest = rows.iter().map(|row| row.bytes).max().unwrap_or(0);
@@ -53,7 +53,7 @@ fn counted_row(row: &Counted, total: u64, largest: u64, html: &mut Html) {
     html.raw("</td></tr>\n");
 }
 
-/// Writes a table that a terminal would show too.
+/// Writes a table for the terminal as HTML.
 pub(super) fn plain_table<const N: usize>(table: &Table<N>, html: &mut Html) {
     let class = |align| if align == Align::Right { " class=\"number\"" } else { "" };
     html.raw("<div class=\"wide\"><table>");

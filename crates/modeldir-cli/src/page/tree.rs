@@ -6,14 +6,14 @@ use super::modules::Modules;
 use super::treemap::Treemap;
 use crate::text::{bytes, count};
 
-/// Lines at most.
+/// Maximum number of lines.
 const MAX_LINES: usize = 4000;
-/// Rectangles of the drawings of modules, all together, at most or a few more.
+/// Approximate maximum number of rectangles in all drawings of modules.
 const MAX_RECTS: usize = 6000;
-/// Levels that are open at first, and the children of a module that is.
+/// Levels open at first, and maximum children of a module that is open at first.
 const OPEN_LEVELS: usize = 2;
 const MAX_OPEN: usize = 12;
-/// Characters of a name that are shown.
+/// Maximum characters of a name.
 const MAX_NAME: usize = 120;
 
 /// The list of a model's modules.
@@ -64,7 +64,7 @@ impl<'a, 'm> Tree<'a, 'm> {
         }
     }
 
-    /// Draws a module of modules, unless it is nearly all of the model, which is drawn already.
+    /// Draws a module of modules, unless it is nearly the whole model, which is already drawn.
     fn map(&self, module: usize, rects: &mut usize, html: &mut Html) {
         let bytes = |number| self.modules.get(number).bytes as f64;
         let is_nearly_all = bytes(module) > 0.8 * bytes(Modules::ROOT);

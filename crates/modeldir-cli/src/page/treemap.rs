@@ -1,4 +1,4 @@
-//! A drawing of modules as rectangles: the area is that of the bytes, the colour that of the kind.
+//! A drawing of modules as rectangles: the area shows the bytes, the colour the kind.
 
 use super::bar::percent;
 use super::html::{Html, clipped, visible};
@@ -6,21 +6,21 @@ use super::modules::Modules;
 use super::squarify::{Rect, squarify};
 use crate::text::{bytes, counted};
 
-/// Width of a drawing; it is scaled to that of the page.
+/// Width of a drawing, which is scaled to the width of the page.
 const WIDTH: f64 = 1200.0;
 /// Height of the strip with the name of a module.
 const STRIP: f64 = 18.0;
-/// Width of a character of a label, in a font in which all are alike.
+/// Width of a character of a label, in a monospaced font.
 const CHAR: f64 = 7.3;
-/// Children of a module that are drawn; the others are one rectangle.
+/// Maximum children of a module that are drawn; the others are one rectangle.
 const MAX_CHILDREN: usize = 300;
-/// Area that a child needs on average, or a module is drawn without what is in it. This bounds the
-/// number of rectangles too.
+/// Minimum average area of children; with less, a module is drawn without them. This also bounds
+/// the number of rectangles.
 const CHILD_AREA: f64 = 400.0;
 /// Characters of a name in a tooltip.
 const MAX_NAME: usize = 240;
 
-/// What is drawn.
+/// The contents of a drawing.
 #[derive(Debug)]
 pub(super) struct Treemap<'a, 'm> {
     pub(super) modules: &'a Modules<'m>,
@@ -28,7 +28,7 @@ pub(super) struct Treemap<'a, 'm> {
     pub(super) listed: &'a [bool],
 }
 
-/// A drawing under way.
+/// An unfinished drawing.
 struct Drawing<'a> {
     html: &'a mut Html,
     rects: usize,
@@ -36,7 +36,7 @@ struct Drawing<'a> {
 }
 
 impl Treemap<'_, '_> {
-    /// Draws what is in a module, and returns the number of rectangles.
+    /// Draws the contents of a module, and returns the number of rectangles.
     pub(super) fn draw(&self, module: usize, height: f64, html: &mut Html) -> usize {
         let name = self.modules.get(module).path;
         html.raw("<svg class=\"map\" viewBox=\"0 0 1200 ").fixed(height);
@@ -57,7 +57,7 @@ impl Treemap<'_, '_> {
         let byte_len = |child: &usize| self.modules.get(*child).bytes;
         let mut sizes: Vec<f64> = drawn.iter().map(|child| byte_len(child) as f64).collect();
         let rest_bytes: u64 = rest.iter().map(byte_len).sum();
-        // The rest may be larger than what comes before; the shapes suffer, not the areas.
+        // The rest may be larger than earlier ones; that affects the shapes, not the areas.
         sizes.extend((rest_bytes > 0).then_some(rest_bytes as f64));
         let rects = squarify(&sizes, area);
         drawing.rects += rects.len();
@@ -101,7 +101,7 @@ impl Treemap<'_, '_> {
         }
     }
 
-    /// Writes what is said of a module where the mouse is over it.
+    /// Writes the tooltip of a module.
     fn title(&self, number: usize, total: u64, html: &mut Html) {
         let module = self.modules.get(number);
         html.text(&clipped(module.path, MAX_NAME)).raw("\n").text(&bytes(module.bytes)).raw(", ");
@@ -118,7 +118,7 @@ impl Treemap<'_, '_> {
     }
 }
 
-/// Begins a group of a rectangle and its tooltip; a frame has no colour.
+/// Starts a group of a rectangle and its tooltip; a frame has no colour.
 fn rectangle(rect: Rect, colour: Option<usize>, html: &mut Html, title: &dyn Fn(&mut Html)) {
     html.raw("<g><rect x=\"").fixed(rect.x).raw("\" y=\"").fixed(rect.y);
     html.raw("\" width=\"").fixed(rect.width).raw("\" height=\"").fixed(rect.height);
@@ -131,7 +131,7 @@ fn rectangle(rect: Rect, colour: Option<usize>, html: &mut Html, title: &dyn Fn(
     html.raw("</title></rect>");
 }
 
-/// Writes a name and a size in a rectangle, as far as there is room.
+/// Writes as much of a name and a size as fits in a rectangle.
 fn labels(rect: Rect, name: &str, size: &str, html: &mut Html) {
     let room = rect.width - 8.0;
     if rect.height > 16.0 && room > 3.0 * CHAR {
@@ -153,12 +153,12 @@ fn label(x: f64, y: f64, tag: &'static str, text: &str, html: &mut Html) {
         .raw("</text>");
 }
 
-/// The name, shortened to a width, without its last part if that is enough. Characters beyond Latin
-/// ones may take twice the room.
+/// The name, shortened to a width, without its last part if that is enough. Characters outside the
+/// Latin script may be twice as wide.
 fn fitting(name: &str, width: f64) -> String {
     let room = (width / CHAR).max(0.0);
     let wide = name.chars().any(|c| c > '\u{2ff}');
-    // A width is positive and far below what a number can hold.
+    // A width is positive and far below the limit of the type.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "as said above")]
     let max = (if wide { room / 2.0 } else { room }) as usize;
     let (name, max) = (visible(name), max.max(1));
