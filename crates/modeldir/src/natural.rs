@@ -1,6 +1,7 @@
 //! Natural order of file names: `part-2` before `part-10`.
 
 use std::cmp::Ordering;
+use std::ffi::OsStr;
 
 /// Compares two names; runs of digits are compared as numbers of any size.
 ///
@@ -24,6 +25,11 @@ pub(crate) fn compare(a: &str, b: &str) -> Ordering {
             (x, y) => return x.is_some().cmp(&y.is_some()),
         }
     }
+}
+
+/// Compares names in natural order; they need not be UTF-8.
+pub(crate) fn compare_os(a: &OsStr, b: &OsStr) -> Ordering {
+    compare(&a.to_string_lossy(), &b.to_string_lossy()).then_with(|| a.cmp(b))
 }
 
 /// Takes the digits at the front.

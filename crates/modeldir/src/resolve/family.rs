@@ -7,9 +7,11 @@ use std::path::{Path, PathBuf};
 
 use tensorfile::PathText;
 
+use super::choice::Choice;
+use super::index_file::{IndexFile, read_index};
+use super::inside;
 use super::listing::{Kind, Listing, Role};
 use super::numbered::NumberedSet;
-use super::{Choice, IndexFile, inside, read_index};
 use crate::{Error, ErrorKind, Family, IndexPolicy, OpenOptions, Result, shard_path};
 
 /// A folder, and the options for choosing in it.

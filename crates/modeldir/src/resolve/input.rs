@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use tensorfile::SourceFile;
 
-use super::io_error;
 use super::listing::{Kind, Listing, Role, legacy_format};
 use crate::json::MaxBytes;
 use crate::{Error, ErrorKind, IndexPolicy, OpenOptions, Result, Weights, json};
@@ -83,7 +82,7 @@ pub(super) fn refuse_options(path: &Path, input: Input, options: &OpenOptions) -
 /// The error for a path that cannot be reached.
 fn unreachable(path: &Path, source: io::Error) -> Error {
     if source.kind() != io::ErrorKind::NotFound {
-        return io_error(path, "open", source);
+        return Error::from(tensorfile::ErrorKind::io("open", source)).at(path);
     }
     match fs::read_link(path) {
         Ok(target) => tensorfile::ErrorKind::DanglingLink { target }.at(path).into(),

@@ -5,8 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::Path;
 
-use super::{io_error, natural_os};
-use crate::Result;
+use crate::{Error, Result, natural};
 
 /// The entries of a folder in natural order. Names need not be UTF-8.
 #[derive(Debug)]
@@ -59,7 +58,7 @@ pub(super) enum Role {
 impl Listing {
     /// Lists a folder. Links are followed to find their kind; nothing is opened.
     pub(super) fn read(folder: &Path) -> Result<Self> {
-        let error = |source| io_error(folder, "list", source);
+        let error = |source| Error::from(tensorfile::ErrorKind::io("list", source)).at(folder);
         let mut entries = Vec::new();
         for entry in fs::read_dir(folder).map_err(error)? {
             let entry = entry.map_err(error)?;
@@ -68,7 +67,7 @@ impl Listing {
             let role = role(&name, kind);
             entries.push(Entry { name, kind, role });
         }
-        entries.sort_by(|a: &Entry, b| natural_os(&a.name, &b.name));
+        entries.sort_by(|a: &Entry, b| natural::compare_os(&a.name, &b.name));
         let names = entries.iter().enumerate();
         let by_name = names.map(|(position, entry)| (entry.name.clone(), position)).collect();
         Ok(Self { entries, by_name })
