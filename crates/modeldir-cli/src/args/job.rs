@@ -1,4 +1,4 @@
-//! Options that say how many ranks a job has, and what each of them is.
+//! Options for the number of ranks of a job, by kind.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ impl JobArgs {
         self.tp.or(self.pp).or(self.ep).is_some()
     }
 
-    /// The same with so many tensor-parallel ranks if no number is given at all.
+    /// The same with this many tensor-parallel ranks if no number is given.
     #[must_use]
     pub(crate) fn or_tp(self, ranks: usize) -> Self {
         if self.is_given() { self } else { Self { tp: NonZeroUsize::new(ranks), ..self } }
@@ -91,7 +91,7 @@ pub(crate) fn place(topology: &Topology) -> String {
     if named.is_empty() { "all".to_owned() } else { named.join(", ") }
 }
 
-/// The directory of one rank in that of all.
+/// The directory of one rank in the directory of the job.
 pub(crate) fn of_rank(dir: &Path, rank: Rank) -> PathBuf {
     dir.join(format!("rank-{}-of-{}", rank.rank(), rank.size()))
 }

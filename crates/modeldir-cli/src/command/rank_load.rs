@@ -1,4 +1,4 @@
-//! `modeldir rank-load`: what this process of a distributed job needs, started by its launcher.
+//! `modeldir rank-load`: loads the part of one process of a distributed job.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -78,7 +78,7 @@ impl Args {
         saved.iter().try_for_each(|saved| saved.print(out))
     }
 
-    /// All ranks that were asked for, or the whole model.
+    /// The chosen ranks, or the whole model.
     fn save_dirs(&self, model: &ModelDir) -> Result<Vec<SavedModel>> {
         let size = self.rank.map_or(1, At::size);
         if self.rank.is_none() && !self.job.is_given() {
@@ -132,7 +132,7 @@ impl Args {
         Ok(SavedModel::new(&self.to, &store, vec![self.to.clone()], self.verify))
     }
 
-    /// The tensors to write, and as what.
+    /// The tensors to write, and their types.
     fn choose(&self, plan: &LoadPlan) -> Result<LoadPlan> {
         let plan = self.names.choose(plan)?;
         Ok(self.cast.map_or_else(|| plan.clone(), |to| plan.cast(to)))

@@ -1,4 +1,4 @@
-//! What one rank of a job has loaded, as a line.
+//! The load of one rank of a job, as a line of text or JSON.
 
 use std::fmt;
 use std::path::Path;
@@ -12,22 +12,22 @@ use crate::digests::{digest_of, digests};
 use crate::json::path_json;
 use crate::text::{bytes, counted, rate, time};
 
-/// A rank, what it was to load, what it has loaded, and where it has saved that.
+/// A rank, its plan, its loaded tensors, and the place where it saved them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RankLoad<'a> {
-    /// Which rank it is.
+    /// The rank.
     pub(crate) rank: Rank,
     /// What it was to load.
     pub(crate) plan: &'a LoadPlan,
-    /// What it has loaded.
+    /// The loaded tensors.
     pub(crate) store: &'a TensorStore,
-    /// Where it has saved that.
+    /// The place where they were saved.
     pub(crate) saved: Option<&'a Path>,
 }
 
 impl RankLoad<'_> {
-    /// All of it but the tensors as JSON, in less than the 4096 bytes that launchers pass on whole
-    /// unless paths are long.
+    /// All but the tensors, as JSON: unless paths are long, less than the 4096 bytes that launchers
+    /// pass on whole.
     pub(crate) fn json(&self) -> Value {
         let (rank, stats) = (self.rank, self.store.stats());
         json!({

@@ -1,11 +1,11 @@
-//! Why rules, ranks and tensors do not go together.
+//! Why rules, ranks and tensors do not fit together.
 
 use tensorfile::Quoted;
 
 use super::misfit::Misfit;
 use super::words::{AndLayers, Divisors, Shown};
 
-/// Why rules, ranks and tensors do not go together.
+/// Why rules, ranks and tensors do not fit together.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PartitionError {
@@ -46,7 +46,7 @@ pub enum PartitionError {
         /// Its style.
         style: Box<str>,
     },
-    /// A pattern cannot be read, or its rule needs what it does not find.
+    /// A pattern is malformed, or does not find a number that its rule needs.
     #[error("pattern {}: {reason}", Quoted(pattern))]
     Pattern {
         /// The pattern.
@@ -59,10 +59,10 @@ pub enum PartitionError {
     Cut {
         /// The pattern of the rule.
         rule: Box<str>,
-        /// Why not.
+        /// The reason.
         misfit: Misfit,
     },
-    /// The ranks do not divide the experts.
+    /// The number of ranks does not divide that of the experts.
     #[error(
         "{count} experts over {size} ranks{}; Uneven::Balanced and Uneven::Chunk give some ranks \
          more than others",
@@ -74,7 +74,7 @@ pub enum PartitionError {
         /// Number of ranks.
         size: usize,
     },
-    /// The ranks do not divide the slots of experts, of which each rank has as many.
+    /// The number of ranks does not divide that of the expert slots.
     #[error("{count} expert slots over {size} ranks{}", Divisors(*count))]
     UnevenSlots {
         /// Number of slots.
@@ -93,7 +93,7 @@ pub enum PartitionError {
         /// Number of experts.
         count: usize,
     },
-    /// The sizes of stages are not one for each stage, or do not make the layers.
+    /// The sizes of stages do not match the number of stages, or do not add up to the layers.
     #[error(
         "layer sizes {sizes:?} are for {} stages, {} layers; expected {stages} stages{}",
         sizes.len(),
@@ -105,7 +105,7 @@ pub enum PartitionError {
         sizes: Box<[usize]>,
         /// Number of stages.
         stages: usize,
-        /// Number of layers, where it is known.
+        /// Number of layers, if it is known.
         layers: Option<usize>,
     },
     /// A tensor is said to be of an expert or a stage that does not exist.
@@ -115,7 +115,7 @@ pub enum PartitionError {
         what: &'static str,
         /// The number given.
         number: usize,
-        /// How many there are.
+        /// The number of these that exist.
         count: usize,
     },
     /// Layers do not fit on devices in their order.

@@ -1,4 +1,4 @@
-//! The arithmetic of cuts: which ranges of an axis a rank takes. Pure.
+//! The arithmetic of cuts: the ranges of an axis that a rank takes. Pure.
 
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -19,9 +19,9 @@ pub(super) struct Piece {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Line<'a> {
     pub(super) split: &'a Split,
-    /// Elements along the axis, packed ones counted one by one.
+    /// Elements along the axis; packed ones count one by one.
     pub(super) len: usize,
-    /// How many of them lie in one element on disk.
+    /// Elements along the axis in one element on disk.
     pub(super) per: NonZeroUsize,
     pub(super) uneven: Uneven,
     pub(super) misaligned: Misaligned,
@@ -30,7 +30,7 @@ pub(super) struct Line<'a> {
 impl Split {
     /// The ranges of an axis of `len` elements that a rank takes, in order.
     ///
-    /// `uneven` counts where the split itself does not say what to do with uneven lengths.
+    /// `uneven` applies if the split does not set [`Split::uneven`].
     ///
     /// # Errors
     ///
@@ -58,7 +58,7 @@ impl Line<'_> {
             .map_err(|misfit| misfit.with_sizes_that_do(|size| self.works_over(size)))
     }
 
-    /// Whether each of so many ranks gets its part, and the key and value heads that it needs.
+    /// Whether each of `size` ranks gets its part, and the key and value heads that it needs.
     fn works_over(&self, size: usize) -> bool {
         let has_heads = |part: &Part| match part.heads {
             Some(Heads::Query { kv, .. }) if self.uneven == Uneven::Error => {
@@ -85,7 +85,7 @@ impl Line<'_> {
         Ok(pieces)
     }
 
-    /// The elements on disk that hold this range; None if it begins or ends within one.
+    /// The elements on disk that hold this range; `None` if it starts or ends within one.
     ///
     /// The last block may be shorter than the others.
     fn on_disk(&self, range: &Range<usize>) -> Option<Range<usize>> {
@@ -219,7 +219,7 @@ fn heads_within(heads: usize, kv: usize, at: At) -> Result<Range<usize>, Misfit>
     Ok(groups.start * each..groups.end * each)
 }
 
-/// The least number that both divide; the larger one if that is too large.
+/// The least common multiple; the larger number if it overflows.
 fn lcm(a: usize, b: usize) -> usize {
     let (mut x, mut y) = (a, b);
     while y != 0 {

@@ -1,4 +1,4 @@
-//! Which layers a pipeline stage has, and which experts an expert-parallel rank.
+//! The layers of a pipeline stage, and the experts of an expert-parallel rank.
 
 use std::ops::Range;
 
@@ -8,20 +8,21 @@ use super::error::PartitionError;
 use super::topology::At;
 use super::tp::Uneven;
 
-/// How layers are shared out over the stages of a pipeline.
+/// How layers are divided among the stages of a pipeline.
 ///
-/// Every stage gets the same number; they differ in where those that remain go. 61 layers over 4
-/// stages are 16, 15, 15, 15 by `Front`, 15, 15, 15, 16 by `Back` and 15, 15, 16, 15 by `Middle`.
+/// Every stage gets the same number; the variants differ in the stages that get one more. 61 layers
+/// over 4 stages are 16, 15, 15, 15 by `Front`, 15, 15, 15, 16 by `Back` and 15, 15, 16, 15 by
+/// `Middle`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum LayerSplit {
-    /// The first stages get one more, as transformers does it.
+    /// The first stages get one more, as in transformers.
     #[default]
     Front,
-    /// The last stages get one more, as `SGLang` does it.
+    /// The last stages get one more, as in `SGLang`.
     Back,
-    /// From the last stage but one backwards, as vLLM does it.
+    /// The stages from the last but one backwards get one more, as in vLLM.
     Middle,
     /// Each stage has its number of layers.
     Sizes(Vec<usize>),
@@ -37,7 +38,7 @@ impl LayerSplit {
         self.check(stage)?;
         let (rank, size) = (stage.rank(), stage.size());
         let (each, more) = (num_layers / size, num_layers % size);
-        // How many of the stages before a given one have a layer more.
+        // The number of stages before a given one that get one more layer.
         let extra = |stage: usize| match self {
             Self::Front => stage.min(more),
             Self::Back => (stage + more).saturating_sub(size),
@@ -72,26 +73,26 @@ impl LayerSplit {
     }
 }
 
-/// How experts are shared out over the ranks of an expert-parallel group.
+/// How experts are divided among the ranks of an expert-parallel group.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ExpertSplit {
-    /// A run of neighbours for each rank.
+    /// A run of consecutive experts for each rank.
     #[default]
     Linear,
-    /// One after the other, as cards are dealt.
+    /// Expert `i` goes to rank `i` modulo the number of ranks.
     RoundRobin,
-    /// The experts in the order of the slots of all ranks, each rank having as many slots; an
-    /// expert may be in several. One list for every layer, or a list for each layer by its number.
+    /// The expert of each slot, rank by rank with equally many slots; an expert may be in several.
+    /// One list for all layers, or a list for each layer by its number.
     Slots(Vec<Vec<usize>>),
 }
 
 impl ExpertSplit {
     /// The experts of a rank, in the order in which it holds them.
     ///
-    /// `layer` chooses among the lists of [`Slots`](Self::Slots). `uneven` says what to do with a
-    /// number of experts that the ranks do not divide.
+    /// `layer` chooses among the lists of [`Slots`](Self::Slots). `uneven` applies if the number of
+    /// ranks does not divide that of the experts.
     ///
     /// # Errors
     ///

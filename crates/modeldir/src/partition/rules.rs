@@ -7,11 +7,11 @@ use super::rule::Rule;
 use super::tp::{Misaligned, Uneven};
 use crate::{Result, json};
 
-/// What each rank of a distributed job takes of a model, as rules about names.
+/// The part of a model for each rank of a distributed job, as rules about names.
 ///
-/// Rules say what a tensor is: cut along outputs or inputs, into heads, one of several experts, of
-/// the first stage. A [`Topology`] says which rank of how many asks. From both,
-/// [`cut`](Self::cut) makes the part of each tensor. All of it can be written as JSON.
+/// Rules say how a tensor is divided: along outputs or inputs, into heads, by expert, by stage. A
+/// [`Topology`] says which rank of how many takes its part. From both, [`cut`](Self::cut) selects
+/// the part of each tensor. All of these have a JSON form.
 ///
 /// ```
 /// use modeldir::{Partition, TensorShape, Topology};
@@ -40,18 +40,18 @@ use crate::{Result, json};
 pub struct Partition {
     /// The rules; of each field of a tensor the first that matches and sets it counts.
     pub rules: Vec<Rule>,
-    /// What to do with lengths that cannot be cut evenly.
+    /// What to do with lengths that do not divide evenly.
     pub uneven: Uneven,
     /// What to do with cuts within a block of a quantized tensor.
     pub misaligned: Misaligned,
-    /// What to do with layers beyond `num_layers`, which predict several tokens ahead.
+    /// What to do with extra layers after `num_layers`, which predict several tokens ahead.
     pub extra_layers: ExtraLayers,
     /// Whether rules without a name and names without a rule are errors, not only reported.
     pub strict: bool,
     /// The number of layers; if it is not given, the names tell it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub num_layers: Option<usize>,
-    /// The number of experts; if it is not given, names and shapes tell it.
+    /// The number of experts; by default it is taken from names and shapes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub num_experts: Option<usize>,
 }

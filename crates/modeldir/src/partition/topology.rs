@@ -1,4 +1,4 @@
-//! Which rank of how many this is, for each kind of parallelism.
+//! The rank and the number of ranks for each kind of parallelism.
 
 use std::fmt;
 use std::str::FromStr;
@@ -90,11 +90,11 @@ impl From<At> for String {
     }
 }
 
-/// Which rank of how many this is, for each kind of parallelism, and how layers and experts are
-/// shared out.
+/// The rank and the number of ranks for each kind of parallelism, and how layers and experts are
+/// divided.
 ///
-/// Tensor parallelism cuts tensors, pipeline parallelism shares out layers, expert parallelism
-/// shares out experts. Experts have a tensor-parallel rank of their own.
+/// Tensor parallelism cuts tensors, pipeline parallelism divides layers, expert parallelism divides
+/// experts. Experts have a tensor-parallel rank of their own.
 ///
 /// ```
 /// use modeldir::{At, LayerSplit, Topology};
@@ -204,20 +204,20 @@ impl Topology {
         self.expert_tp
     }
 
-    /// How layers are shared out.
+    /// How layers are divided.
     #[must_use]
     pub const fn layer_split(&self) -> &LayerSplit {
         &self.layers
     }
 
-    /// How experts are shared out.
+    /// How experts are divided.
     #[must_use]
     pub const fn expert_split(&self) -> &ExpertSplit {
         &self.experts
     }
 }
 
-/// [`Topology`] as it is written: what is left out is not parallel.
+/// The JSON form of [`Topology`]: kinds left out are not parallel.
 #[derive(Serialize, Deserialize)]
 #[serde(rename = "Topology", deny_unknown_fields)]
 struct TopologyForm {
