@@ -7,7 +7,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use memmap2::Mmap;
-use modeldir::{Float, FloatCast, LoadOptions, ModelDir, Tensor, TensorStore};
+use modeldir::{Float, FloatCast, ModelDir, Tensor, TensorStore};
 use modeldir_benches::{
     Contestant, copy, is_wanted, llama, pretouch, race, read_into_huge_pages, small_tensors, warm,
 };
@@ -78,7 +78,7 @@ fn reload() {
         Contestant::new("open + load into reused memory", || {
             let plan = ModelDir::open(&dir).expect("a valid model").plan();
             let reused = std::mem::take(&mut memory);
-            let store = plan.load_reusing(reused, &LoadOptions::default());
+            let store = plan.load_reusing(reused);
             memory = store.expect("a readable model").into_memory();
         }),
         Contestant::new("copy of resident memory, 2 threads", || copy(&from, &mut to, 2)),
@@ -116,7 +116,7 @@ fn cast() {
     let contestants = vec![
         Contestant::new("cast as it loads", || {
             let plan = ModelDir::open(&dir).expect("a valid model").plan().cast(Float::F32);
-            plan.load(&LoadOptions::default()).expect("a readable model")
+            plan.load().expect("a readable model")
         })
         .prepared(before),
         Contestant::new("load, then cast, thread per core", || {
@@ -138,5 +138,5 @@ fn widened(tensor: &Tensor) -> Vec<u8> {
 
 fn load(dir: &Path) -> TensorStore {
     let model = ModelDir::open(dir).expect("a valid model");
-    model.plan().load(&LoadOptions::default()).expect("a readable model")
+    model.plan().load().expect("a readable model")
 }

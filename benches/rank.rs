@@ -6,7 +6,7 @@ use std::fs::File;
 use std::path::PathBuf;
 
 use memmap2::Mmap;
-use modeldir::{LoadOptions, ModelDir};
+use modeldir::ModelDir;
 use modeldir_benches::{Contestant, cut, llama, pretouch, race, rank_plan, warm};
 use rayon::prelude::*;
 use safetensors::SafeTensors;
@@ -63,7 +63,7 @@ fn main() {
     let plan = || rank_plan(&model.plan(), RANK, WORLD).expect("whole tensors can be cut");
     warm(&dir);
 
-    let (ours, theirs) = (plan().load(&LoadOptions::default()), slice_all(&paths, &wanted, 2));
+    let (ours, theirs) = (plan().load(), slice_all(&paths, &wanted, 2));
     let ours = ours.expect("a readable model");
     assert_eq!(ours.len(), theirs.len());
     for (name, tensor) in ours.iter() {
@@ -78,7 +78,7 @@ fn main() {
         Contestant::new("open + plan + load", || {
             let model = ModelDir::open(&dir).expect("a valid model");
             let plan = rank_plan(&model.plan(), RANK, WORLD).expect("whole tensors can be cut");
-            plan.load(&LoadOptions::default()).expect("a readable model")
+            plan.load().expect("a readable model")
         })
         .prepared(before),
         Contestant::new("mmap + SliceIterator, 1 thread", || slice_all(&paths, &wanted, 1))

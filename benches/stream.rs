@@ -1,6 +1,6 @@
 //! Streaming 4 GiB that the page cache holds in 512 MiB of memory, beside loading all of it.
 
-use modeldir::{Error, LoadOptions, ModelDir, StreamOptions};
+use modeldir::ModelDir;
 use modeldir_benches::{Contestant, llama, pretouch, race, warm};
 
 fn main() {
@@ -11,9 +11,9 @@ fn main() {
         Contestant::new("open + stream", || {
             let model = ModelDir::open(&dir).expect("a valid model");
             let mut taken = 0;
-            let done = model.plan().stream(&StreamOptions::default(), |tensor| {
+            let done = model.plan().stream(|tensor| {
                 taken += tensor.byte_len() as u64;
-                Ok::<(), Error>(())
+                Ok(())
             });
             done.expect("a readable model");
             assert_eq!(taken, bytes);
@@ -21,7 +21,7 @@ fn main() {
         .prepared(|| pretouch(bytes / 4)),
         Contestant::new("open + load", || {
             let model = ModelDir::open(&dir).expect("a valid model");
-            model.plan().load(&LoadOptions::default()).expect("a readable model")
+            model.plan().load().expect("a readable model")
         })
         .prepared(|| pretouch(bytes + bytes / 3)),
     ];

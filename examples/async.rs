@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use modeldir::{AsyncLoadOptions, ModelDir, TensorStore};
+use modeldir::{ModelDir, TensorStore};
 
 const LLAMA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/models/llama");
 
@@ -11,12 +11,12 @@ async fn load(path: String) -> Result<TensorStore, modeldir::Error> {
     let open = tokio::task::spawn_blocking(|| ModelDir::open(path));
     let model = open.await.expect("opening does not panic")?;
     // If this future is dropped, reading stops.
-    model.plan().load_async(AsyncLoadOptions::default()).await
+    model.plan().load_async().await
 }
 
 async fn stream(path: String) -> Result<usize, Box<dyn Error>> {
     // Tensors one after the other, in bounded memory.
-    let mut tensors = ModelDir::open(path)?.plan().stream_async(AsyncLoadOptions::default());
+    let mut tensors = ModelDir::open(path)?.plan().stream_async();
     let mut bytes = 0;
     while let Some(tensor) = tensors.next().await {
         bytes += tensor?.byte_len();

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use modeldir::{Float, LoadOptions, ModelDir};
+use modeldir::{Float, ModelDir};
 
 const LLAMA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/models/llama");
 
@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{} bytes to read, {} in memory", plan.bytes_read(), plan.bytes_selected());
 
     // No second copy: bytes are converted on their way into place.
-    let store = plan.load(&LoadOptions::default())?;
+    let store = plan.load()?;
     for (name, tensor) in store.iter().take(5) {
         println!("{name}: {} becomes {}", model.info(name)?.dtype(), tensor.dtype());
     }

@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use modeldir::launch::{self, Rank};
-use modeldir::{LoadOptions, ModelDir, Partition, Topology};
+use modeldir::{ModelDir, Partition, Topology};
 
 const LLAMA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/models/llama");
 
@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("rank {rank}: {} of {} bytes to read", plan.bytes_read(), model.byte_len());
 
     // Parts are contiguous in memory, and nothing else was read.
-    let store = plan.load(&LoadOptions::default())?;
+    let store = plan.load()?;
     for (name, part) in store.iter().take(5) {
         println!("{name}: {:?} of {:?}", part.shape(), model.info(name)?.shape());
     }

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use modeldir::{LoadOptions, ModelDir};
+use modeldir::ModelDir;
 
 const LLAMA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/models/llama");
 
@@ -12,7 +12,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     // Only the chosen tensors are read.
     let plan = ModelDir::open(path)?.plan().filter(|tensor| tensor.name().contains("norm"));
-    let store = plan.load(&LoadOptions::default())?;
+    let store = plan.load()?;
 
     // One file, or shards with an index if it were larger. Files appear whole or not at all.
     let saved = store.save(&to)?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
-use modeldir::{Error, ModelDir, StreamOptions};
+use modeldir::{LoadOptions, ModelDir};
 
 const LLAMA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/models/llama");
 
@@ -21,17 +21,17 @@ impl Device {
     }
 }
 
-fn main() -> Result<(), Error> {
+fn main() -> modeldir::Result<()> {
     let path = std::env::args().nth(1).unwrap_or_else(|| LLAMA.to_owned());
     let model = ModelDir::open(path)?;
     let (mut device, mut places) = (Device::default(), BTreeMap::new());
 
     // Never more than this is in memory of the host, whatever the model is.
     let options =
-        StreamOptions { max_bytes_in_flight: NonZeroU64::new(256 << 20), ..Default::default() };
-    model.plan().stream(&options, |tensor| {
+        LoadOptions { max_bytes_in_flight: NonZeroU64::new(256 << 20), ..Default::default() };
+    model.plan().stream_with(&options, |tensor| {
         places.insert(tensor.name().to_owned(), device.upload(tensor.bytes()));
-        Ok::<(), Error>(())
+        Ok(())
     })?;
     println!("{} tensors, {} bytes on the device", places.len(), device.memory.len());
     Ok(())

@@ -7,7 +7,7 @@ use candle_core::safetensors::{self, MmapedSafetensors};
 use candle_core::{CpuStorage, Device, Storage, Tensor};
 use modeldir::half::bf16;
 use modeldir::half::slice::HalfFloatSliceExt;
-use modeldir::{LoadOptions, ModelDir, TensorStore};
+use modeldir::{ModelDir, TensorStore};
 use modeldir_benches::{Contestant, llama, pretouch, race, warm};
 use rayon::prelude::*;
 
@@ -52,7 +52,7 @@ fn main() {
 
 fn load(dir: &Path) -> TensorStore {
     let model = ModelDir::open(dir).expect("a valid model");
-    model.plan().load(&LoadOptions::default()).expect("a readable model")
+    model.plan().load().expect("a readable model")
 }
 
 /// Maps the shards and loads from there.

@@ -1,11 +1,12 @@
 //! Loading from async code: the same tensors, and an end when nobody waits any more.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 
-use modeldir::{AsyncLoadOptions, Cancel, Error, ErrorKind, ModelDir, Progress};
+use futures_core::Stream;
+use modeldir::{Cancel, Error, ErrorKind, LoadOptions, ModelDir, PlannedTensor, Progress};
 use modeldir_fixtures::{ShardedModel, Tensor as Made};
 use tokio::runtime::{Builder, Runtime};
 
@@ -25,8 +26,8 @@ fn a_load_gives_what_the_blocking_one_gives() {
     let (model, last) = (llama(), Arc::new(AtomicU64::new(0)));
     let told = Arc::clone(&last);
     let tell = move |progress: Progress| told.store(progress.bytes_done, Ordering::Relaxed);
-    let options = AsyncLoadOptions { progress: Some(Arc::new(tell)), ..Default::default() };
-    let store = runtime().block_on(model.plan().load_async(options)).unwrap();
+    let options = LoadOptions { progress: Some(Arc::new(tell)), ..Default::default() };
+    let store = runtime().block_on(model.plan().load_async_with(&options)).unwrap();
     let blocking = model.load().unwrap();
     assert_eq!(store.len(), blocking.len());
     for (name, tensor) in blocking.iter() {
@@ -40,7 +41,7 @@ fn a_stream_gives_every_tensor_once_and_then_none() {
     let model = llama();
     let (mut names, mut bytes) = (Vec::new(), 0);
     runtime().block_on(async {
-        let mut stream = model.plan().stream_async(AsyncLoadOptions::default());
+        let mut stream = model.plan().stream_async();
         while let Some(tensor) = stream.next().await {
             let tensor = tensor.unwrap();
             bytes += tensor.byte_len() as u64;
@@ -59,15 +60,40 @@ fn is_cancelled<T>(ended: Result<T, &Error>) -> bool {
 }
 
 #[test]
+fn a_load_runs_as_a_task_of_its_own() {
+    let plan = llama().plan();
+    let store = runtime().block_on(async {
+        let task = tokio::spawn(plan.load_async());
+        task.await.unwrap().unwrap()
+    });
+    assert_eq!(store.byte_len(), plan.bytes_selected());
+}
+
+#[test]
+fn a_stream_is_polled_by_code_that_combines_streams() {
+    let plan = llama().plan();
+    runtime().block_on(async {
+        let mut stream = Box::pin(plan.stream_async());
+        let mut names = Vec::new();
+        while let Some(tensor) = poll_fn(|context| stream.as_mut().poll_next(context)).await {
+            names.push(tensor.unwrap().name().to_owned());
+        }
+        assert!(plan.in_file_order().map(PlannedTensor::name).eq(&names));
+        let again = poll_fn(|context| stream.as_mut().poll_next(context)).await;
+        assert!(again.is_none());
+    });
+}
+
+#[test]
 fn errors_come_through() {
     let model = llama();
     let cancel = Cancel::default();
     cancel.cancel();
-    let options = AsyncLoadOptions { cancel: Some(cancel), ..Default::default() };
+    let options = LoadOptions { cancel: Some(cancel), ..Default::default() };
     runtime().block_on(async {
-        let ended = model.plan().load_async(options.clone()).await;
+        let ended = model.plan().load_async_with(&options).await;
         assert!(is_cancelled(ended.as_ref()));
-        let mut stream = model.plan().stream_async(options);
+        let mut stream = model.plan().stream_async_with(&options);
         assert!(is_cancelled(stream.next().await.unwrap().as_ref()));
         assert!(stream.next().await.is_none());
     });
@@ -85,12 +111,13 @@ fn a_load_whose_future_is_dropped_ends() {
     };
     let progress: Arc<dyn Fn(Progress) + Send + Sync> = Arc::new(tell);
     let here = Arc::downgrade(&progress);
-    let options = AsyncLoadOptions { progress: Some(progress), ..Default::default() };
+    let options = LoadOptions { progress: Some(progress), ..Default::default() };
     let runtime = runtime();
     runtime.block_on(async {
         let plan = llama().plan();
-        let mut load = Box::pin(plan.load_async(options));
-        let once = std::future::poll_fn(|context| {
+        let mut load = Box::pin(plan.load_async_with(&options));
+        drop(options);
+        let once = poll_fn(|context| {
             assert!(load.as_mut().poll(context).is_pending());
             std::task::Poll::Ready(())
         });
@@ -115,7 +142,7 @@ fn a_stream_that_is_dropped_anywhere_ends() {
         for taken in 0..=12 {
             let runtime = runtime();
             runtime.block_on(async {
-                let mut stream = plan.stream_async(AsyncLoadOptions::default());
+                let mut stream = plan.stream_async();
                 for _ in 0..taken {
                     assert!(stream.next().await.unwrap().is_ok());
                 }
@@ -132,7 +159,7 @@ fn a_runtime_that_has_ended_is_an_error_and_not_an_end() {
     let handle = ended.handle().clone();
     drop(ended);
     let entered = handle.enter();
-    let mut stream = plan.stream_async(AsyncLoadOptions::default());
+    let mut stream = plan.stream_async();
     drop(entered);
     runtime().block_on(async {
         let first = stream.next().await;
@@ -144,14 +171,14 @@ fn a_runtime_that_has_ended_is_an_error_and_not_an_end() {
 #[test]
 fn a_panic_of_the_callers_reaches_the_caller() {
     let tell = |_: Progress| panic!("told badly");
-    let options = AsyncLoadOptions { progress: Some(Arc::new(tell)), ..Default::default() };
+    let options = LoadOptions { progress: Some(Arc::new(tell)), ..Default::default() };
     let (model, streamed) = (llama(), options.clone());
-    let load = || runtime().block_on(model.plan().load_async(options));
+    let load = || runtime().block_on(model.plan().load_async_with(&options));
     let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(load)).unwrap_err();
     assert_eq!(*panic.downcast::<&str>().unwrap(), "told badly");
     let stream = || {
         runtime().block_on(async {
-            let mut stream = model.plan().stream_async(streamed);
+            let mut stream = model.plan().stream_async_with(&streamed);
             while stream.next().await.is_some() {}
         });
     };

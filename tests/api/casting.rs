@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::num::NonZeroU64;
 use std::os::unix::fs::FileExt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use modeldir::{
-    AsyncLoadOptions, Cancel, Dtype, Error, ErrorKind, Float, FloatCast, Io, LoadOptions, LoadPlan,
-    ModelDir, Progress, Selection, StreamOptions, Tensor,
+    Cancel, Dtype, ErrorKind, Float, FloatCast, Io, LoadOptions, LoadPlan, ModelDir, Progress,
+    Selection, Tensor,
 };
 use modeldir_fixtures::{ShardedModel, Tensor as Made};
 use tempfile::TempDir;
@@ -90,7 +91,7 @@ fn every_way_converts_alike_cached_or_not() {
             for (state, prepare) in prepare.iter().enumerate() {
                 prepare(&model);
                 let options = LoadOptions { io, threads: threads(count), ..LoadOptions::default() };
-                let store = plan.load(&options).unwrap();
+                let store = plan.load_with(&options).unwrap();
                 assert_eq!(store.len(), made.len());
                 for (_, tensor) in store.iter() {
                     assert_is(tensor, &expected, &format!("to {to:?}, {io:?}, state {state}"));
@@ -112,17 +113,17 @@ fn streams_and_memory_of_others_hold_what_a_load_holds() {
     let model = ModelDir::open(folder.path()).unwrap();
     for to in FLOATS {
         let (plan, expected) = (model.plan().cast(to), expected(&made, to));
-        let old = model.plan().load(&LoadOptions::default()).unwrap().into_memory();
-        let store = plan.load_reusing(old, &LoadOptions::default()).unwrap();
+        let old = model.plan().load().unwrap().into_memory();
+        let store = plan.load_reusing(old).unwrap();
         store.iter().for_each(|(_, tensor)| assert_is(tensor, &expected, "reused"));
 
         let max_bytes_in_flight = NonZeroU64::new(10 << 20);
         let mut taken = 0;
         let stats =
-            plan.stream(&StreamOptions { max_bytes_in_flight, ..Default::default() }, |t| {
+            plan.stream_with(&LoadOptions { max_bytes_in_flight, ..Default::default() }, |t| {
                 assert_is(&t, &expected, "streamed");
                 taken += 1;
-                Ok::<(), Error>(())
+                Ok(())
             });
         assert_eq!((taken, stats.unwrap().bytes_read), (made.len(), model.byte_len()));
 
@@ -133,7 +134,7 @@ fn streams_and_memory_of_others_hold_what_a_load_holds() {
                 .map(|planned| (planned.name(), vec![0xee; planned.byte_len() + shift]))
                 .collect();
             let named = places.iter_mut().map(|(name, place)| (*name, &mut place[shift..]));
-            let stats = plan.load_into(named, &LoadOptions { io, ..LoadOptions::default() });
+            let stats = plan.load_into_with(named, &LoadOptions { io, ..LoadOptions::default() });
             assert_eq!(stats.unwrap().bytes_read, model.byte_len());
             for (name, place) in places {
                 assert!(place[shift..] == expected[name].1, "{name} {io:?} {shift}");
@@ -150,9 +151,9 @@ fn async_code_gets_the_same() {
     let expected = expected(&made, Float::BF16);
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async {
-        let store = plan.load_async(AsyncLoadOptions::default()).await.unwrap();
+        let store = plan.load_async().await.unwrap();
         store.iter().for_each(|(_, tensor)| assert_is(tensor, &expected, "loaded"));
-        let (mut stream, mut taken) = (plan.stream_async(AsyncLoadOptions::default()), 0);
+        let (mut stream, mut taken) = (plan.stream_async(), 0);
         while let Some(tensor) = stream.next().await {
             assert_is(&tensor.unwrap(), &expected, "streamed");
             taken += 1;
@@ -175,7 +176,7 @@ fn parts_of_rows_are_converted_in_every_way() {
         let plan = plan.select(|_| Some(part.clone())).unwrap();
         for io in [Io::Auto, Io::Buffered, Io::Direct] {
             forget(&model);
-            let store = plan.load(&LoadOptions { io, ..LoadOptions::default() }).unwrap();
+            let store = plan.load_with(&LoadOptions { io, ..LoadOptions::default() }).unwrap();
             let tensor = store.get("wide").unwrap();
             assert!(tensor.bytes() == wanted, "{io:?}");
             assert_eq!(tensor.dtype(), Dtype::F32);
@@ -259,7 +260,7 @@ fn an_alias_is_what_its_target_is() {
     let model = ModelDir::open(modeldir_fixtures::model("gpt2")).unwrap();
     let plan = model.plan().cast(Float::BF16);
     assert_eq!(plan.get("lm_head.weight").unwrap().dtype(), Dtype::BF16);
-    let store = plan.load(&LoadOptions::default()).unwrap();
+    let store = plan.load().unwrap();
     let stored = model.read("transformer.wte.weight").unwrap();
     let (dtype, bytes) = converted(stored.dtype(), stored.bytes(), Float::BF16);
     let tied = store.get("lm_head.weight").unwrap();
@@ -270,15 +271,17 @@ fn an_alias_is_what_its_target_is() {
 fn progress_counts_bytes_of_the_files_and_a_cancelled_cast_ends() {
     let (folder, _) = on_disk();
     let plan = ModelDir::open(folder.path()).unwrap().plan().cast(Float::BF16);
-    let (last, cancel) = (AtomicU64::new(0), Cancel::default());
-    let tell = |progress: Progress| {
-        assert_eq!(progress.bytes_total, plan.bytes_read());
-        assert!(last.swap(progress.bytes_done, Ordering::Relaxed) <= progress.bytes_done);
+    let (last, cancel) = (Arc::new(AtomicU64::new(0)), Cancel::default());
+    let (said, total) = (Arc::clone(&last), plan.bytes_read());
+    let tell = move |progress: Progress| {
+        assert_eq!(progress.bytes_total, total);
+        assert!(said.swap(progress.bytes_done, Ordering::Relaxed) <= progress.bytes_done);
     };
-    plan.load(&LoadOptions { progress: Some(&tell), ..LoadOptions::default() }).unwrap();
+    plan.load_with(&LoadOptions { progress: Some(Arc::new(tell)), ..LoadOptions::default() })
+        .unwrap();
     assert_eq!(last.load(Ordering::Relaxed), plan.bytes_read());
     cancel.cancel();
-    let ended = plan.load(&LoadOptions { cancel: Some(&cancel), ..LoadOptions::default() });
+    let ended = plan.load_with(&LoadOptions { cancel: Some(cancel), ..LoadOptions::default() });
     assert!(
         matches!(&ended, Err(error) if matches!(error.kind(), ErrorKind::Cancelled)),
         "{ended:?}"
@@ -292,6 +295,6 @@ fn a_shard_that_was_cut_short_is_an_error_and_no_tensor() {
     let path = folder.path().join(modeldir_fixtures::shard_name(1, 1));
     let len = std::fs::metadata(&path).unwrap().len();
     File::options().write(true).open(&path).unwrap().set_len(len - 1).unwrap();
-    let error = plan.load(&LoadOptions::default()).unwrap_err();
+    let error = plan.load().unwrap_err();
     assert_eq!(error.path(), Some(&*path), "{error}");
 }

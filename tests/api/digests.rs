@@ -27,7 +27,7 @@ fn every_model_loads_and_maps_with_the_bytes_that_were_written() {
         assert_digests(&name, &model.load().unwrap());
         for count in [1, 2, 8] {
             let options = LoadOptions { threads: threads(count), ..LoadOptions::default() };
-            assert_digests(&name, &model.plan().load(&options).unwrap());
+            assert_digests(&name, &model.plan().load_with(&options).unwrap());
         }
         // SAFETY: nothing writes to the shipped models while tests run.
         let mapped = unsafe { model.plan().map() };

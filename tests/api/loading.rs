@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use modeldir::{ErrorKind, LoadOptions, LoadPlan, ModelDir, Progress, Tensor};
@@ -48,7 +48,7 @@ fn a_filter_reads_its_bytes_and_no_others_whatever_the_threads() {
         assert_eq!((plan.len(), plan.bytes_selected(), plan.bytes_read()), (3, 144, 144));
         for count in [1, 2, 8] {
             let options = LoadOptions { threads: threads(count), ..LoadOptions::default() };
-            let store = plan.load(&options).unwrap();
+            let store = plan.load_with(&options).unwrap();
             assert!(store.names().eq(kept));
             assert_eq!((store.byte_len(), store.stats().bytes_read), (144, 144));
         }
@@ -71,7 +71,7 @@ fn a_name_that_is_not_there_is_refused_by_the_plan() {
 fn an_empty_plan_loads_to_an_empty_store() {
     let folder = written(&experts());
     let plan = ModelDir::open(folder.path()).unwrap().plan().filter(|_| false);
-    let store = plan.load(&LoadOptions::default()).unwrap();
+    let store = plan.load().unwrap();
     assert!(store.is_empty());
     assert_eq!((plan.requests().len(), store.byte_len(), store.stats().bytes_read), (0, 0, 0));
 }
@@ -95,8 +95,9 @@ fn progress_never_falls_and_its_last_call_alone_tells_all_bytes() {
     let (_folder, plan) = scattered();
     let total = plan.bytes_read();
     for count in [1, 4, 8].repeat(40) {
-        let (entered, calls) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-        let tell = |progress: Progress| {
+        let (entered, calls) = (AtomicUsize::new(0), Arc::new(Mutex::new(Vec::new())));
+        let said = Arc::clone(&calls);
+        let tell = move |progress: Progress| {
             assert_eq!(progress.bytes_total, total);
             let before = entered.fetch_add(1, Ordering::Relaxed) + 1;
             // Another thread that may overtake this call has the time for it.
@@ -105,15 +106,15 @@ fn progress_never_falls_and_its_last_call_alone_tells_all_bytes() {
                 patience -= 1;
                 thread::yield_now();
             }
-            calls.lock().unwrap().push(progress.bytes_done);
+            said.lock().unwrap().push(progress.bytes_done);
         };
         let options = LoadOptions {
             threads: threads(count),
-            progress: Some(&tell),
+            progress: Some(Arc::new(tell)),
             ..LoadOptions::default()
         };
-        assert_eq!(plan.load(&options).unwrap().stats().bytes_read, total);
-        let calls = calls.into_inner().unwrap();
+        assert_eq!(plan.load_with(&options).unwrap().stats().bytes_read, total);
+        let calls = calls.lock().unwrap();
         assert!(calls.is_sorted(), "{count} threads: {calls:?}");
         assert_eq!(calls.last(), Some(&total), "{count} threads: {calls:?}");
         let ends = calls.iter().filter(|done| **done == total).count();
@@ -133,7 +134,7 @@ fn a_tensor_longer_than_a_read_comes_whole() {
     assert!(plan.requests().len() > 2, "{plan}");
     for count in [1, 2, 8] {
         let options = LoadOptions { threads: threads(count), ..LoadOptions::default() };
-        let store = plan.load(&options).unwrap();
+        let store = plan.load_with(&options).unwrap();
         let tensor = store.get("long").unwrap();
         assert!(tensor.bytes() == long.data, "{count} threads");
         // Three bytes before it in the file, and aligned in memory all the same.
@@ -178,7 +179,7 @@ fn a_plan_is_plain_data() {
     assert_eq!(value["requests"].as_array().unwrap().len(), plan.requests().len());
     assert_eq!(value["tensors"].as_array().unwrap().len(), 9);
     assert!(plan.to_string().contains("9 tensors, 528 bytes"), "{plan}");
-    let stats = plan.load(&LoadOptions::default()).unwrap().stats();
+    let stats = plan.load().unwrap().stats();
     let said = serde_json::to_value(stats).unwrap();
     let seconds = json!(stats.elapsed.as_secs_f64());
     assert_eq!((&said["bytes_read"], &said["seconds"]), (&json!(528), &seconds));
@@ -213,7 +214,7 @@ proptest! {
         let kept = |name: &str| keep >> name[1..].parse::<u16>().unwrap() & 1 == 1;
         let plan = model.plan().filter(|tensor| kept(tensor.name()));
         let options = LoadOptions { threads: threads(count), ..LoadOptions::default() };
-        let store = plan.load(&options).unwrap();
+        let store = plan.load_with(&options).unwrap();
         let wanted: Vec<_> = made.iter().filter(|tensor| kept(&tensor.name)).collect();
         prop_assert_eq!(store.len(), wanted.len());
         let byte_len: usize = wanted.iter().map(|tensor| tensor.byte_len()).sum();

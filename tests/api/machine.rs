@@ -9,10 +9,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use modeldir::{
-    Error, ErrorKind, Io, LoadOptions, MemoryCheck, MemoryLimit, ModelDir, OpenOptions,
-    StreamOptions,
-};
+use modeldir::{ErrorKind, Io, LoadOptions, MemoryCheck, MemoryLimit, ModelDir, OpenOptions};
 use modeldir_fixtures::{ShardedModel, Tensor as Made, file, shard_name};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::{Resource, Rlimit, setrlimit};
@@ -44,7 +41,7 @@ fn three_hundred_shards_load_with_sixty_four_open_files_whatever_the_threads() {
             let options = OpenOptions { threads, ..OpenOptions::default() };
             let plan = ModelDir::open_with(&folder, &options).unwrap().plan();
             let options = LoadOptions { threads, ..LoadOptions::default() };
-            let store = plan.load(&options).unwrap();
+            let store = plan.load_with(&options).unwrap();
             assert_eq!(store.len(), 300);
             assert_eq!(store.get("t300").unwrap().bytes(), tensor("t300").data);
         }
@@ -66,7 +63,7 @@ fn a_load_goes_on_with_three_files_where_no_more_may_be_open() {
         setrlimit(Resource::Nofile, Rlimit { current: limit, maximum: limit }).unwrap();
         for io in [Io::Auto, Io::Buffered, Io::Direct] {
             let options = LoadOptions { threads: threads(16), io, ..LoadOptions::default() };
-            let store = plan.load(&options).unwrap();
+            let store = plan.load_with(&options).unwrap();
             assert_eq!(store.get("t100").unwrap().bytes(), tensor("t100").data);
         }
         return;
@@ -268,22 +265,22 @@ fn a_load_that_needs_more_than_its_control_group_may_have_is_refused() {
         let plan = ModelDir::open(env::var_os(MODEL).unwrap()).unwrap().plan();
         let memory_check = MemoryCheck::Available;
         let options = LoadOptions { memory_check, ..LoadOptions::default() };
-        let error = plan.load(&options).unwrap_err();
+        let error = plan.load_with(&options).unwrap_err();
         let ErrorKind::NotEnoughMemory { needed, available, limit } = error.kind() else {
             unreachable!("{error}")
         };
         assert_eq!(error.path(), Some(Path::new(&env::var_os(MODEL).unwrap())));
         assert!(*needed >= 100 << 20 && *available <= 64 << 20, "{error}");
         assert_eq!(*limit, MemoryLimit::ControlGroup(group.into()));
-        let stream = StreamOptions { load: options, max_bytes_in_flight: None };
-        let ended = plan.stream(&stream, |_| Ok::<(), Error>(()));
+        let ended = plan.stream_with(&options, |_| Ok(()));
         assert!(
             matches!(&ended, Err(error) if matches!(error.kind(), ErrorKind::NotEnoughMemory { .. })),
             "{ended:?}"
         );
-        let little = StreamOptions { max_bytes_in_flight: NonZeroU64::new(8 << 20), ..stream };
-        plan.stream(&little, |_| Ok::<(), Error>(())).unwrap();
-        assert_eq!(plan.only(["t9"]).unwrap().load(&options).unwrap().len(), 1);
+        let max_bytes_in_flight = NonZeroU64::new(8 << 20);
+        let little = LoadOptions { max_bytes_in_flight, ..options.clone() };
+        plan.stream_with(&little, |_| Ok(())).unwrap();
+        assert_eq!(plan.only(["t9"]).unwrap().load_with(&options).unwrap().len(), 1);
         return;
     }
     let Some(group) = Group::new(64 << 20) else {

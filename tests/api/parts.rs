@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use modeldir::{ErrorKind, LoadOptions, ModelDir, Selection};
+use modeldir::{ErrorKind, ModelDir, Selection};
 use modeldir_fixtures::{ShardedModel, Tensor, random_bytes};
 use proptest::prelude::*;
 use tensorfile::{ErrorKind as FileErrorKind, SelectionFault, TensorFile};
@@ -62,7 +62,7 @@ proptest! {
             _ => None,
         };
         let plan = model.plan().select(|tensor| part(tensor.name())).expect("parts that fit");
-        let store = plan.load(&LoadOptions::default()).expect("a readable model");
+        let store = plan.load().expect("a readable model");
         prop_assert_eq!(store.len(), 3);
         for (name, loaded) in store.iter() {
             let shard = model.info(name).expect("a tensor").shard();
@@ -74,7 +74,7 @@ proptest! {
             prop_assert_eq!(loaded.bytes(), read.bytes(), "{}", name);
         }
         for to in FLOATS {
-            let cast = plan.cast(to).load(&LoadOptions::default()).expect("a readable model");
+            let cast = plan.cast(to).load().expect("a readable model");
             for (name, loaded) in store.iter() {
                 let found = cast.get(name).expect("planned");
                 let expected = converted(loaded.dtype(), loaded.bytes(), to);

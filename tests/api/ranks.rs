@@ -19,7 +19,7 @@ mod kept;
 
 use std::collections::BTreeMap;
 
-use modeldir::{LoadOptions, ModelDir, Partition, Tensor, TensorStore, Topology, Uneven};
+use modeldir::{ModelDir, Partition, Tensor, TensorStore, Topology, Uneven};
 use modeldir_fixtures::{PartDigest, RankDump, rank_dump, sha256_hex};
 
 /// Calls back with the store of each rank and with what transformers held there.
@@ -36,7 +36,7 @@ fn each_rank(
             let dump = rank_dump(model, rank, size);
             let topology = Topology::tensor_parallel(rank, size).unwrap();
             let plan = dir.plan_for(&rules(&dir, &dump), &topology).unwrap();
-            let store = plan.load(&LoadOptions::default()).unwrap();
+            let store = plan.load().unwrap();
             assert_eq!(store.byte_len(), plan.bytes_selected());
             compared += check(&store, &dump.parts);
         }

@@ -85,7 +85,7 @@ fn every_way_brings_the_same_bytes_cached_or_not() {
                     forget(&model);
                 }
                 let options = LoadOptions { io, threads: count, ..LoadOptions::default() };
-                let store = model.plan().load(&options).unwrap();
+                let store = model.plan().load_with(&options).unwrap();
                 assert_holds(&store, &made);
                 let stats = store.stats();
                 assert_eq!(stats.bytes_read, model.byte_len());
@@ -102,7 +102,7 @@ fn what_is_to_be_read_past_the_cache_is() {
     let (folder, made) = on_disk();
     let model = ModelDir::open(folder.path()).unwrap();
     let options = LoadOptions { io: Io::Direct, ..LoadOptions::default() };
-    let stats = model.plan().load(&options).unwrap().stats();
+    let stats = model.plan().load_with(&options).unwrap().stats();
     let most = made.iter().map(Made::byte_len).max().unwrap() as u64;
     assert!(stats.bytes_direct >= most, "no direct reads in any of {:?}: {stats:?}", folders());
 }
@@ -122,7 +122,7 @@ fn parts_of_rows_are_the_same_in_every_way() {
     let plan = plan.unwrap();
     for io in [Io::Auto, Io::Buffered, Io::Direct] {
         forget(&model);
-        let store = plan.load(&LoadOptions { io, ..LoadOptions::default() }).unwrap();
+        let store = plan.load_with(&LoadOptions { io, ..LoadOptions::default() }).unwrap();
         assert!(store.get("wide").unwrap().bytes() == wanted, "{io:?}");
         assert_eq!(store.stats().bytes_gathered, plan.bytes_read(), "{io:?}");
     }
@@ -133,18 +133,18 @@ fn memory_that_a_store_gave_up_is_filled_again() {
     let (folder, made) = on_disk();
     let plan = ModelDir::open(folder.path()).unwrap().plan();
     let options = LoadOptions::default();
-    let first = plan.load(&options).unwrap();
+    let first = plan.load_with(&options).unwrap();
     let address = |store: &TensorStore| store.get("long").unwrap().bytes().as_ptr();
     let before = address(&first);
     let memory = first.into_memory();
     assert!(memory.byte_len() >= plan.bytes_selected());
-    let second = plan.load_reusing(memory, &options).unwrap();
+    let second = plan.load_reusing_with(memory, &options).unwrap();
     assert_eq!(address(&second), before);
     assert_holds(&second, &made);
 
     // A tensor that is still somewhere keeps its memory and its bytes.
     let kept = second.get("long").unwrap().clone();
-    let third = plan.load_reusing(second.into_memory(), &options).unwrap();
+    let third = plan.load_reusing_with(second.into_memory(), &options).unwrap();
     assert_ne!(address(&third), kept.bytes().as_ptr());
     assert!(kept.bytes() == made[1].data);
     assert_holds(&third, &made);
@@ -187,7 +187,7 @@ fn the_callers_memory_is_filled_wherever_it_lies() {
             let named = made.iter().zip(&mut places);
             let named = named.map(|(tensor, place)| (&tensor.name, &mut place[shift..]));
             let options = LoadOptions { io, ..LoadOptions::default() };
-            let stats = model.plan().load_into(named, &options).unwrap();
+            let stats = model.plan().load_into_with(named, &options).unwrap();
             assert_eq!(stats.bytes_read, model.byte_len());
             for (tensor, place) in made.iter().zip(&places) {
                 assert!(place[shift..] == tensor.data, "{} {io:?} {shift}", tensor.name);
@@ -204,7 +204,7 @@ fn places_that_do_not_suit_the_plan_are_refused_before_anything_is_read() {
     let load = |places: Vec<(&str, usize)>| {
         let mut memory: Vec<Vec<u8>> = places.iter().map(|(_, len)| vec![7; *len]).collect();
         let named = places.iter().zip(&mut memory).map(|((name, _), to)| (name, &mut to[..]));
-        let error = plan.load_into(named, &LoadOptions::default()).unwrap_err();
+        let error = plan.load_into(named).unwrap_err();
         assert!(memory.iter().flatten().all(|byte| *byte == 7));
         error
     };
@@ -238,13 +238,13 @@ fn a_cancelled_load_ends_with_an_error() {
     let cancel = Cancel::default();
     cancel.cancel();
     for count in [1, 4] {
-        let (threads, cancel) = (threads(count), Some(&cancel));
+        let (threads, cancel) = (threads(count), Some(cancel.clone()));
         let options = LoadOptions { threads, cancel, ..LoadOptions::default() };
-        let error = model.plan().load(&options).unwrap_err();
+        let error = model.plan().load_with(&options).unwrap_err();
         assert!(matches!(error.kind(), ErrorKind::Cancelled), "{error}");
         assert_eq!(error.path(), Some(folder.path()));
     }
     assert!(cancel.is_cancelled());
     // The flag of one load is no business of another.
-    model.plan().load(&LoadOptions::default()).unwrap();
+    model.plan().load().unwrap();
 }

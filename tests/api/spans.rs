@@ -73,7 +73,7 @@ fn spans_tell_what_was_opened_planned_and_loaded() {
     let model = ModelDir::open(&path).unwrap();
     let plan = model.plan().filter(|tensor| !tensor.name().starts_with("lm_head"));
     let options = LoadOptions { threads: threads(2), ..LoadOptions::default() };
-    let store = plan.load(&options).unwrap();
+    let store = plan.load_with(&options).unwrap();
     let told = recorder.0.lock().unwrap().clone();
     let span = |name: &str| told.iter().rfind(|told| told.name == name).unwrap();
     let (shards, tensors) = (model.shards().len() as u64, model.len() as u64);

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use modeldir::{Cancel, Error, ErrorKind, LoadOptions, ModelDir, Progress, StreamOptions};
+use modeldir::{Cancel, Error, ErrorKind, LoadOptions, LoadPlan, ModelDir, Progress};
 use modeldir_fixtures::{ShardedModel, Tensor as Made};
 use tempfile::TempDir;
 
@@ -26,8 +28,8 @@ fn model() -> (TempDir, BTreeMap<String, Vec<u8>>) {
     (written(&files), made)
 }
 
-fn in_flight(bytes: u64, load: LoadOptions<'_>) -> StreamOptions<'_> {
-    StreamOptions { load, max_bytes_in_flight: NonZeroU64::new(bytes) }
+fn in_flight(bytes: u64, load: LoadOptions) -> LoadOptions {
+    LoadOptions { max_bytes_in_flight: NonZeroU64::new(bytes), ..load }
 }
 
 /// The names in the order of shards and of their files.
@@ -47,10 +49,10 @@ fn tensors_come_in_file_order_with_their_bytes_whatever_the_memory() {
         for count in [1, 3] {
             let load = LoadOptions { threads: threads(count), ..LoadOptions::default() };
             let mut names = Vec::new();
-            let stats = plan.stream(&in_flight(bytes, load), |tensor| {
+            let stats = plan.stream_with(&in_flight(bytes, load), |tensor| {
                 assert!(tensor.bytes() == made[tensor.name()], "{}", tensor.name());
                 names.push(tensor.name().to_owned());
-                Ok::<(), Error>(())
+                Ok(())
             });
             let stats = stats.unwrap();
             assert_eq!(names, order, "{bytes} bytes");
@@ -69,13 +71,36 @@ fn tensors_that_fit_together_are_read_together() {
     // One tensor has no byte.
     for plan in [plan.only(["t39"]).unwrap(), plan] {
         let mut taken = 0;
-        let stats = plan.stream(&StreamOptions::default(), |_| {
+        let stats = plan.stream(|_| {
             taken += 1;
-            Ok::<(), Error>(())
+            Ok(())
         });
         assert_eq!(stats.unwrap().requests, plan.requests().len());
         assert_eq!(taken, plan.len());
     }
+}
+
+#[test]
+fn a_plain_ok_is_enough_whatever_the_caller_returns() {
+    fn ours(plan: &LoadPlan) -> modeldir::Result<usize> {
+        let mut taken = 0;
+        plan.stream(|_| {
+            taken += 1;
+            Ok(())
+        })?;
+        Ok(taken)
+    }
+    fn any(plan: &LoadPlan) -> Result<usize, Box<dyn std::error::Error>> {
+        let mut taken = 0;
+        plan.stream(|_| {
+            taken += 1;
+            Ok(())
+        })?;
+        Ok(taken)
+    }
+    let (folder, made) = model();
+    let plan = ModelDir::open(folder.path()).unwrap().plan();
+    assert_eq!((ours(&plan).unwrap(), any(&plan).unwrap()), (made.len(), made.len()));
 }
 
 #[test]
@@ -84,9 +109,9 @@ fn a_tensor_that_is_kept_stays_what_it_is() {
     let plan = ModelDir::open(folder.path()).unwrap().plan();
     let mut kept = Vec::new();
     let options = in_flight(300 << 10, LoadOptions::default());
-    plan.stream(&options, |tensor| {
+    plan.stream_with(&options, |tensor| {
         kept.push(tensor);
-        Ok::<(), Error>(())
+        Ok(())
     })
     .unwrap();
     assert_eq!(kept.len(), made.len());
@@ -100,7 +125,7 @@ fn a_tensor_that_needs_more_memory_than_there_may_be_is_refused_at_once() {
     let (folder, _) = model();
     let plan = ModelDir::open(folder.path()).unwrap().plan();
     let options = in_flight(10_000, LoadOptions::default());
-    let error = plan.stream(&options, |_| Ok::<(), Error>(())).unwrap_err();
+    let error = plan.stream_with(&options, |_| Ok(())).unwrap_err();
     let ErrorKind::TensorTooLarge { needed, max: 10_000 } = error.kind() else {
         unreachable!("{error}")
     };
@@ -109,7 +134,7 @@ fn a_tensor_that_needs_more_memory_than_there_may_be_is_refused_at_once() {
     let shard = model.info(tensor).unwrap().shard();
     assert_eq!(error.path(), Some(&*folder.path().join(shard.path())));
     assert!(tensor.starts_with('t') && *needed >= 64 << 10, "{error}");
-    assert!(error.to_string().contains("StreamOptions::max_bytes_in_flight"), "{error}");
+    assert!(error.to_string().contains("LoadOptions::max_bytes_in_flight"), "{error}");
 }
 
 #[test]
@@ -127,13 +152,13 @@ fn who_takes_can_end_the_stream_with_an_error_of_its_own() {
     let (folder, _) = model();
     let plan = ModelDir::open(folder.path()).unwrap().plan();
     let mut taken = 0;
-    let ended = plan.stream(&in_flight(300 << 10, LoadOptions::default()), |_| {
+    let ended = plan.try_stream_with(&in_flight(300 << 10, LoadOptions::default()), |_| {
         taken += 1;
         if taken == 5 { Err(Mine::Full(taken)) } else { Ok(()) }
     });
     assert!(matches!(ended, Err(Mine::Full(5))));
     std::fs::remove_file(folder.path().join(modeldir_fixtures::shard_name(2, 2))).unwrap();
-    let ended = plan.stream(&StreamOptions::default(), |_| Ok::<(), Mine>(()));
+    let ended = plan.try_stream(|_| Ok::<(), Mine>(()));
     let Err(Mine::Loading(error)) = &ended else { unreachable!("{ended:?}") };
     assert!(matches!(error.kind(), ErrorKind::File(_)), "{ended:?}");
 }
@@ -143,12 +168,12 @@ fn a_panic_of_who_takes_ends_the_stream_and_reaches_the_caller() {
     let (folder, _) = model();
     let plan = ModelDir::open(folder.path()).unwrap().plan();
     let options = in_flight(300 << 10, LoadOptions::default());
-    let stream = || plan.stream(&options, |_| -> Result<(), Error> { panic!("taken badly") });
+    let stream = || plan.stream_with(&options, |_| panic!("taken badly"));
     let panic = catch_unwind(AssertUnwindSafe(stream)).unwrap_err();
     assert_eq!(*panic.downcast::<&str>().unwrap(), "taken badly");
     let tell = |_: Progress| panic!("told badly");
-    let load = LoadOptions { progress: Some(&tell), ..LoadOptions::default() };
-    let stream = || plan.stream(&in_flight(300 << 10, load), |_| Ok::<(), Error>(()));
+    let load = LoadOptions { progress: Some(Arc::new(tell)), ..LoadOptions::default() };
+    let stream = || plan.stream_with(&in_flight(300 << 10, load.clone()), |_| Ok(()));
     let panic = catch_unwind(AssertUnwindSafe(stream)).unwrap_err();
     assert_eq!(*panic.downcast::<&str>().unwrap(), "told badly");
 }
@@ -165,7 +190,7 @@ fn a_stream_of_many_windows_ends_wherever_taking_ends() {
     at_once(move || {
         for last in 1..=12 {
             let (mut taken, cancel) = (0, Cancel::default());
-            let ended = plan.stream(&StreamOptions::default(), |_| {
+            let ended = plan.stream(|_| {
                 taken += 1;
                 if taken == last { Err(mine()) } else { Ok(()) }
             });
@@ -174,21 +199,21 @@ fn a_stream_of_many_windows_ends_wherever_taking_ends() {
                 "{ended:?}"
             );
             let stream = || {
-                plan.stream(&StreamOptions::default(), |_| {
+                plan.stream(|_| {
                     taken -= 1;
                     assert!(taken > 0, "taken badly");
-                    Ok::<(), Error>(())
+                    Ok(())
                 })
             };
             let panic = catch_unwind(AssertUnwindSafe(stream)).unwrap_err();
             assert_eq!(*panic.downcast::<&str>().unwrap(), "taken badly");
-            let load = LoadOptions { cancel: Some(&cancel), ..LoadOptions::default() };
-            let ended = plan.stream(&in_flight(1 << 30, load), |_| {
+            let load = LoadOptions { cancel: Some(cancel.clone()), ..LoadOptions::default() };
+            let ended = plan.stream_with(&in_flight(1 << 30, load), |_| {
                 taken += 1;
                 if taken == last {
                     cancel.cancel();
                 }
-                Ok::<(), Error>(())
+                Ok(())
             });
             assert!(
                 last == 12
@@ -205,14 +230,14 @@ fn a_cancelled_stream_hands_nothing_over_any_more() {
     let (folder, _) = model();
     let plan = ModelDir::open(folder.path()).unwrap().plan();
     let cancel = Cancel::default();
-    let load = LoadOptions { cancel: Some(&cancel), ..LoadOptions::default() };
+    let load = LoadOptions { cancel: Some(cancel.clone()), ..LoadOptions::default() };
     let mut taken = 0;
-    let ended = plan.stream(&in_flight(1 << 20, load), |_| {
+    let ended = plan.stream_with(&in_flight(1 << 20, load), |_| {
         taken += 1;
         if taken == 3 {
             cancel.cancel();
         }
-        Ok::<(), Error>(())
+        Ok(())
     });
     assert!(
         matches!(&ended, Err(error) if matches!(error.kind(), ErrorKind::Cancelled)),
@@ -225,13 +250,14 @@ fn a_cancelled_stream_hands_nothing_over_any_more() {
 fn progress_of_a_stream_ends_with_all_bytes() {
     let (folder, _) = model();
     let plan = ModelDir::open(folder.path()).unwrap().plan();
-    let last = std::sync::atomic::AtomicU64::new(0);
-    let tell = |progress: Progress| {
-        assert_eq!(progress.bytes_total, plan.bytes_read());
-        let before = last.swap(progress.bytes_done, std::sync::atomic::Ordering::Relaxed);
+    let (last, total) = (Arc::new(AtomicU64::new(0)), plan.bytes_read());
+    let said = Arc::clone(&last);
+    let tell = move |progress: Progress| {
+        assert_eq!(progress.bytes_total, total);
+        let before = said.swap(progress.bytes_done, Ordering::Relaxed);
         assert!(before <= progress.bytes_done);
     };
-    let load = LoadOptions { progress: Some(&tell), ..LoadOptions::default() };
-    plan.stream(&in_flight(300 << 10, load), |_| Ok::<(), Error>(())).unwrap();
-    assert_eq!(last.into_inner(), plan.bytes_read());
+    let load = LoadOptions { progress: Some(Arc::new(tell)), ..LoadOptions::default() };
+    plan.stream_with(&in_flight(300 << 10, load), |_| Ok(())).unwrap();
+    assert_eq!(last.load(Ordering::Relaxed), total);
 }

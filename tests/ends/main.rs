@@ -17,8 +17,8 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use modeldir::{
-    AsyncLoadOptions, Cancel, Error, ErrorKind, Io, LoadOptions, MapOptions, ModelDir, Populate,
-    Progress, Selection, StreamOptions, TensorStore,
+    Cancel, Error, ErrorKind, Io, LoadOptions, MapOptions, ModelDir, Populate, Progress, Selection,
+    TensorStore,
 };
 use modeldir_fixtures::{ShardedModel, Tensor as Made};
 use tempfile::TempDir;
@@ -94,8 +94,8 @@ fn threads(count: usize) -> Option<NonZeroUsize> {
 }
 
 /// Memory for two of the tensors.
-fn in_flight(load: LoadOptions<'_>) -> StreamOptions<'_> {
-    StreamOptions { load, max_bytes_in_flight: NonZeroU64::new(64 << 10) }
+fn in_flight(load: LoadOptions) -> LoadOptions {
+    LoadOptions { max_bytes_in_flight: NonZeroU64::new(64 << 10), ..load }
 }
 
 #[test]
@@ -113,30 +113,30 @@ fn one_model_is_loaded_by_many_threads_in_every_way_at_once() {
         })
         .collect();
     let ways: [&(dyn Fn() + Sync); 6] = [
-        &|| alone.assert_holds(&plan.load(&LoadOptions::default()).unwrap()),
+        &|| alone.assert_holds(&plan.load().unwrap()),
         &|| {
             let options = LoadOptions { io: Io::Direct, threads: threads(3), ..Default::default() };
-            let store = part.load(&options).unwrap();
+            let store = part.load_with(&options).unwrap();
             for (tensor, wanted) in alone.made.iter().zip(&wanted) {
                 assert!(store.get(&tensor.name).unwrap().bytes() == *wanted);
             }
         },
         &|| {
             let mut taken = 0;
-            let done = plan.stream(&in_flight(LoadOptions::default()), |tensor| {
+            let done = plan.stream_with(&in_flight(LoadOptions::default()), |tensor| {
                 taken += 1;
                 let made = alone.made.iter().find(|made| made.name == tensor.name()).unwrap();
                 assert!(tensor.bytes() == made.data);
-                Ok::<(), Error>(())
+                Ok(())
             });
             assert_eq!((done.unwrap().bytes_read, taken), (plan.bytes_read(), TENSORS));
         },
         &|| {
             let cancel = Cancel::default();
-            let load = LoadOptions { cancel: Some(&cancel), ..LoadOptions::default() };
-            let ended = plan.stream(&in_flight(load), |_| {
+            let load = LoadOptions { cancel: Some(cancel.clone()), ..LoadOptions::default() };
+            let ended = plan.stream_with(&in_flight(load), |_| {
                 cancel.cancel();
-                Ok::<(), Error>(())
+                Ok(())
             });
             let kind = ended.map_err(Error::into_kind);
             assert!(matches!(kind, Err(ErrorKind::Cancelled)), "{kind:?}");
@@ -149,7 +149,7 @@ fn one_model_is_loaded_by_many_threads_in_every_way_at_once() {
         },
         &|| {
             let take = |_| resume_unwind(Box::new("taken badly"));
-            let stream = || plan.stream::<Error>(&in_flight(LoadOptions::default()), take);
+            let stream = || plan.stream_with(&in_flight(LoadOptions::default()), take);
             let panic = catch_unwind(AssertUnwindSafe(stream)).unwrap_err();
             assert_eq!(*panic.downcast::<&str>().unwrap(), "taken badly");
         },
@@ -178,7 +178,7 @@ fn a_stream_that_panics_fails_or_is_cancelled_at_any_tensor_leaves_nothing() {
                 let (cancel, mut taken) = (Cancel::default(), 0);
                 let load = LoadOptions {
                     threads: threads(count),
-                    cancel: Some(&cancel),
+                    cancel: Some(cancel.clone()),
                     ..LoadOptions::default()
                 };
                 let take = |_| {
@@ -195,7 +195,8 @@ fn a_stream_that_panics_fails_or_is_cancelled_at_any_tensor_leaves_nothing() {
                         _ => Ok(()),
                     }
                 };
-                let ended = catch_unwind(AssertUnwindSafe(|| plan.stream(&in_flight(load), take)));
+                let ended =
+                    catch_unwind(AssertUnwindSafe(|| plan.stream_with(&in_flight(load), take)));
                 assert_eq!(taken, at);
                 match ended.map(|ended| ended.map_err(Error::into_kind)) {
                     Err(panic) => assert_eq!(*panic.downcast::<usize>().unwrap(), at),
@@ -215,14 +216,17 @@ fn a_load_that_is_told_to_end_at_its_last_call_leaves_nothing() {
     let plan = alone.model.plan();
     let tell = |_: Progress| resume_unwind(Box::new("told badly"));
     for count in [1, 4] {
-        let options =
-            LoadOptions { threads: threads(count), progress: Some(&tell), ..Default::default() };
+        let options = LoadOptions {
+            threads: threads(count),
+            progress: Some(Arc::new(tell)),
+            ..Default::default()
+        };
         let mut places: Vec<_> = alone.made.iter().map(|made| vec![0; made.byte_len()]).collect();
         let named = alone.made.iter().zip(&mut places);
         let named = named.map(|(made, place)| (&made.name, &mut place[..]));
         let loads: [Box<dyn FnOnce() + '_>; 2] = [
-            Box::new(|| drop(plan.load(&options))),
-            Box::new(|| drop(plan.load_into(named, &options))),
+            Box::new(|| drop(plan.load_with(&options))),
+            Box::new(|| drop(plan.load_into_with(named, &options))),
         ];
         for load in loads {
             let panic = catch_unwind(AssertUnwindSafe(load)).unwrap_err();
@@ -261,7 +265,7 @@ fn functions_of_a_plan_may_panic_at_any_tensor() {
                 })
                 .unwrap();
             },
-            &|| drop(plan.load_into(alone.made.iter().map(place), &LoadOptions::default())),
+            &|| drop(plan.load_into(alone.made.iter().map(place))),
         ];
         for asking in asks {
             calls.store(0, Ordering::Relaxed);
@@ -293,7 +297,7 @@ fn a_future_that_is_dropped_at_any_poll_leaves_nothing() {
     for times in (0..20).chain([usize::MAX]) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let entered = runtime.enter();
-        let load = plan.load_async(AsyncLoadOptions::default());
+        let load = plan.load_async();
         if let Some(store) = poll_at_most(load, times) {
             alone.assert_holds(&store.unwrap());
             is_done = true;
@@ -313,12 +317,12 @@ fn a_stream_for_async_code_that_is_dropped_anywhere_leaves_nothing() {
     for taken in 0..=TENSORS {
         for polls in [0, 1, 3] {
             let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-            let options = AsyncLoadOptions {
+            let options = LoadOptions {
                 max_bytes_in_flight: NonZeroU64::new(64 << 10),
-                ..AsyncLoadOptions::default()
+                ..LoadOptions::default()
             };
             let entered = runtime.enter();
-            let mut stream = plan.stream_async(options);
+            let mut stream = plan.stream_async_with(&options);
             for _ in 0..taken {
                 let tensor = poll_at_most(stream.next(), usize::MAX).unwrap().unwrap().unwrap();
                 let made = alone.made.iter().find(|made| made.name == tensor.name()).unwrap();
@@ -346,10 +350,10 @@ fn a_panic_in_async_code_reaches_who_waits_and_leaves_nothing() {
         assert!(!told.swap(true, Ordering::Relaxed), "told again");
         resume_unwind(Box::new("told badly"))
     };
-    let options = AsyncLoadOptions { progress: Some(Arc::new(tell)), ..Default::default() };
+    let options = LoadOptions { progress: Some(Arc::new(tell)), ..Default::default() };
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let entered = runtime.enter();
-    let load = || poll_at_most(plan.load_async(options.clone()), usize::MAX);
+    let load = || poll_at_most(plan.load_async_with(&options), usize::MAX);
     let panic = catch_unwind(AssertUnwindSafe(load)).unwrap_err();
     assert_eq!(*panic.downcast::<&str>().unwrap(), "told badly");
     drop(entered);
@@ -366,9 +370,9 @@ fn a_shard_that_is_missing_ends_every_way_and_leaves_nothing() {
     let is_named = |error: &Error| error.path() == Some(&path);
     for count in [1, 4] {
         let load = LoadOptions { threads: threads(count), ..LoadOptions::default() };
-        assert!(is_named(&plan.load(&load).unwrap_err()));
+        assert!(is_named(&plan.load_with(&load).unwrap_err()));
         alone.assert_nothing_is_left("a load");
-        let ended = plan.stream(&in_flight(load), |_| Ok::<(), Error>(()));
+        let ended = plan.stream_with(&in_flight(load), |_| Ok(()));
         assert!(is_named(&ended.unwrap_err()));
         alone.assert_nothing_is_left("a stream");
         // SAFETY: nothing writes to the folder of this test.
@@ -387,7 +391,7 @@ fn a_shard_that_is_rewritten_while_it_is_streamed_gives_old_tensors_and_then_an_
         let plan = alone.model.plan();
         let path = alone.folder.path().join(modeldir_fixtures::shard_name(2, SHARDS));
         let mut taken = 0;
-        let ended = plan.stream(&in_flight(LoadOptions::default()), |tensor| {
+        let ended = plan.stream_with(&in_flight(LoadOptions::default()), |tensor| {
             if taken == at {
                 let file = fs::File::options().write(true).open(&path).unwrap();
                 let byte_len = usize::try_from(file.metadata().unwrap().len()).unwrap();
@@ -398,7 +402,7 @@ fn a_shard_that_is_rewritten_while_it_is_streamed_gives_old_tensors_and_then_an_
             taken += 1;
             let made = alone.made.iter().find(|made| made.name == tensor.name()).unwrap();
             assert!(tensor.bytes() == made.data, "{}", tensor.name());
-            Ok::<(), Error>(())
+            Ok(())
         });
         match ended {
             Ok(_) => ends[0] += 1,

@@ -6,9 +6,7 @@
 use std::fs;
 use std::num::{NonZeroU64, NonZeroUsize};
 
-use modeldir::{
-    AsyncLoadOptions, Error, Io, LoadOptions, LoadPlan, ModelDir, Selection, StreamOptions,
-};
+use modeldir::{Io, LoadOptions, LoadPlan, ModelDir, Selection};
 use modeldir_fixtures::{ShardedModel, Tensor as Made};
 use peak_alloc::PeakAlloc;
 
@@ -77,10 +75,10 @@ fn model() -> (tempfile::TempDir, ModelDir) {
 }
 
 /// Streams for async code, and holds each tensor until the next one is asked for; returns the bytes.
-fn hold_each(plan: &LoadPlan, options: AsyncLoadOptions) -> u64 {
+fn hold_each(plan: &LoadPlan, options: &LoadOptions) -> u64 {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async {
-        let (mut stream, mut taken) = (plan.stream_async(options), 0);
+        let (mut stream, mut taken) = (plan.stream_async_with(options), 0);
         while let Some(tensor) = stream.next().await {
             let tensor = tensor.unwrap();
             taken += tensor.byte_len() as u64;
@@ -103,33 +101,30 @@ fn a_load_takes_what_its_plan_says_and_what_its_threads_have() {
         .unwrap();
     let threads = NonZeroUsize::new(4);
     // What a first load brings of the program itself is no memory of a load.
-    drop(whole.load(&LoadOptions { threads, ..LoadOptions::default() }).unwrap());
+    drop(whole.load_with(&LoadOptions { threads, ..LoadOptions::default() }).unwrap());
     for io in [Io::Auto, Io::Buffered, Io::Direct] {
         let options = LoadOptions { threads, io, ..LoadOptions::default() };
         let plans = [("whole", &whole, OF_A_THREAD), ("part", &part, OF_A_THREAD_WITH_ROWS)];
         for (title, plan, of_a_thread) in plans {
             let of_threads = THREADS * of_a_thread + SPARE;
-            let (store, most, given) = peak(|| plan.load(&options).unwrap());
+            let (store, most, given) = peak(|| plan.load_with(&options).unwrap());
             assert_at_most(&format!("{title} {io:?}"), most, plan.memory_len() + of_threads);
             let accounts = (plan.len() + plan.requests().len()) as u64 * OF_A_TENSOR + MIB / 2;
             assert_at_most(&format!("{title} {io:?}, accounts"), given, accounts);
 
             let memory = store.into_memory();
-            let (store, most, _) = peak(|| plan.load_reusing(memory, &options).unwrap());
+            let (store, most, _) = peak(|| plan.load_reusing_with(memory, &options).unwrap());
             assert_at_most(&format!("{title} {io:?}, memory used again"), most, of_threads);
             drop(store);
 
             let bound = 12 * MIB;
-            let stream =
-                StreamOptions { load: options, max_bytes_in_flight: NonZeroU64::new(bound) };
-            let (done, most, _) = peak(|| plan.stream(&stream, |_| Ok::<(), Error>(())));
+            let max_bytes_in_flight = NonZeroU64::new(bound);
+            let stream = LoadOptions { max_bytes_in_flight, ..options.clone() };
+            let (done, most, _) = peak(|| plan.stream_with(&stream, |_| Ok(())));
             assert_eq!(done.unwrap().bytes_read, plan.bytes_read());
             assert_at_most(&format!("{title} {io:?}, streamed"), most, bound + of_threads);
 
-            let max_bytes_in_flight = NonZeroU64::new(bound);
-            let stream =
-                AsyncLoadOptions { threads, io, max_bytes_in_flight, ..Default::default() };
-            let (taken, most, _) = peak(|| hold_each(plan, stream));
+            let (taken, most, _) = peak(|| hold_each(plan, &stream));
             assert_eq!(taken, plan.bytes_selected());
             assert_at_most(&format!("{title} {io:?}, async stream"), most, bound + of_threads);
         }

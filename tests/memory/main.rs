@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use modeldir::{Error, ErrorKind, ModelDir, OpenOptions, StreamOptions};
+use modeldir::{Error, ErrorKind, LoadOptions, ModelDir, OpenOptions};
 use modeldir_fixtures::{Excess, ShardedModel, Tensor as Made, file};
 use peak_alloc::PeakAlloc;
 use tensorfile::HeaderOptions;
@@ -154,13 +154,13 @@ fn windows_of_a_stream_take_no_memory_before_their_turn() {
     drop(model);
     let plan = ModelDir::open(folder.path()).unwrap().plan();
     let max_bytes_in_flight = NonZeroU64::new(IN_FLIGHT as u64);
-    let options = StreamOptions { max_bytes_in_flight, ..StreamOptions::default() };
+    let options = LoadOptions { max_bytes_in_flight, ..LoadOptions::default() };
     let mut taken = 0;
     let before = ALLOCATOR.current_usage();
     ALLOCATOR.reset_peak_usage();
-    let done = plan.stream(&options, |_| {
+    let done = plan.stream_with(&options, |_| {
         taken += 1;
-        Ok::<(), Error>(())
+        Ok(())
     });
     let peak = ALLOCATOR.peak_usage() - before;
     // Two of them are longer than a window, so each is one of its own.

@@ -113,7 +113,7 @@ impl Way {
             // does not map a file that it shortens.
             return unsafe { plan.map() };
         }
-        plan.load(&LoadOptions { threads: Some(self.threads()), ..LoadOptions::default() })
+        plan.load_with(&LoadOptions { threads: Some(self.threads()), ..LoadOptions::default() })
     }
 }
 

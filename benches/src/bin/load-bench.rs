@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use clap::{Parser, ValueEnum};
 use modeldir::launch::LaunchError;
-use modeldir::{Error, Io, LoadOptions, LoadPlan, ModelDir, StreamOptions, Tensor};
+use modeldir::{Io, LoadOptions, LoadPlan, ModelDir, Tensor};
 use modeldir::{LoadStats, MapOptions, Populate};
 use modeldir_benches::{
     Usage, anonymous_bytes, drop_cache, free_bytes, pretouch, rank_plan, warm_cache, warm_half,
@@ -170,7 +170,7 @@ fn load(
     };
     let options = LoadOptions { threads: args.threads, io, ..LoadOptions::default() };
     let store = match args.mode {
-        Mode::Load | Mode::Reload => plan.load_reusing(reused, &options)?,
+        Mode::Load | Mode::Reload => plan.load_reusing_with(reused, &options)?,
         Mode::Map => {
             let options = MapOptions { populate: Populate::AtOnce, threads: args.threads };
             // SAFETY: nothing writes to the model while the bench runs.
@@ -178,9 +178,9 @@ fn load(
         }
         Mode::Stream => {
             let max_bytes_in_flight = args.in_flight_mib.map(|mib| mib.saturating_mul(MIB));
-            let options = StreamOptions { load: options, max_bytes_in_flight };
+            let options = LoadOptions { max_bytes_in_flight, ..options };
             let (mut copies, mut unseen) = (Vec::new(), 0);
-            let stats = plan.stream(&options, |tensor| {
+            let stats = plan.stream_with(&options, |tensor| {
                 unseen += tensor.byte_len();
                 if unseen >= LOOK_EVERY {
                     unseen = 0;
@@ -189,7 +189,7 @@ fn load(
                 if args.digest {
                     copies.push(tensor);
                 }
-                Ok::<(), Error>(())
+                Ok(())
             })?;
             return Ok((copies, stats));
         }

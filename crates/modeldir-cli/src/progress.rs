@@ -1,6 +1,7 @@
 //! Loads with a progress bar.
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 
 use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 use modeldir::{LoadOptions, LoadPlan, Progress, TensorStore};
@@ -39,7 +40,7 @@ pub(crate) fn load(plan: &LoadPlan, bar: &ProgressBar) -> modeldir::Result<Tenso
 ///
 /// Those of the load.
 pub(crate) fn load_silently(plan: &LoadPlan) -> modeldir::Result<TensorStore> {
-    plan.load(&LoadOptions::default())
+    plan.load()
 }
 
 fn run(
@@ -47,7 +48,11 @@ fn run(
     threads: Option<NonZeroUsize>,
     bar: &ProgressBar,
 ) -> modeldir::Result<TensorStore> {
-    let start = bar.position();
-    let advance = |progress: Progress| bar.set_position(start + progress.bytes_done);
-    plan.load(&LoadOptions { threads, progress: Some(&advance), ..LoadOptions::default() })
+    let (start, bar) = (bar.position(), bar.clone());
+    let advance = move |progress: Progress| bar.set_position(start + progress.bytes_done);
+    plan.load_with(&LoadOptions {
+        threads,
+        progress: Some(Arc::new(advance)),
+        ..LoadOptions::default()
+    })
 }

@@ -12,7 +12,6 @@ use crate::config::ModelConfig;
 use crate::generation::GenerationConfig;
 use crate::index::build::Findings;
 use crate::index::{Index, IndexedTensor, Shard};
-use crate::load::LoadOptions;
 use crate::options::OpenOptions;
 use crate::partition::{Partition, TensorShape, Topology};
 use crate::plan::LoadPlan;
@@ -220,7 +219,7 @@ impl ModelDir {
     /// As [`LoadPlan::only`] and [`LoadPlan::load`].
     pub fn read(&self, name: &str) -> Result<Tensor> {
         let plan = self.plan_one(name)?;
-        plan.load(&LoadOptions::default())?.remove(name)
+        plan.load()?.remove(name)
     }
 
     /// Reads a part of one tensor into memory of its own; an alias stands for its target.
@@ -239,7 +238,7 @@ impl ModelDir {
     /// As [`read`](Self::read), and [`ErrorKind::File`] if the selection does not fit the tensor.
     pub fn read_selection(&self, name: &str, selection: &Selection) -> Result<Tensor> {
         let plan = self.plan_one(name)?.select(|_| Some(selection.clone()))?;
-        plan.load(&LoadOptions::default())?.remove(name)
+        plan.load()?.remove(name)
     }
 
     /// Plans what one rank of a distributed job takes, by rules about names.
@@ -257,7 +256,7 @@ impl ModelDir {
     /// ]}"#;
     /// let partition = Partition::from_json(rules)?;
     /// let plan = model.plan_for(&partition, &Topology::tensor_parallel(1, 4)?)?;
-    /// let store = plan.load(&Default::default())?;
+    /// let store = plan.load()?;
     /// assert_eq!(store.get("model.layers.0.mlp.down_proj.weight")?.shape(), [64, 44]);
     /// assert_eq!(store.get("lm_head.weight")?.shape(), [80, 64]);
     /// # Ok::<(), modeldir::Error>(())
@@ -274,13 +273,13 @@ impl ModelDir {
         LoadPlan::for_rank(&self.index, cut.map_err(|error| error.at(self.path()))?)
     }
 
-    /// Loads every tensor with default options; short for `plan().load(…)`.
+    /// Loads every tensor with default options; short for `plan().load()`.
     ///
     /// # Errors
     ///
     /// As [`LoadPlan::load`].
     pub fn load(&self) -> Result<TensorStore> {
-        self.plan().load(&LoadOptions::default())
+        self.plan().load()
     }
 
     fn plan_one(&self, name: &str) -> Result<LoadPlan> {

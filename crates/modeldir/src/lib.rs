@@ -102,11 +102,9 @@ pub use file_role::FileRole;
 pub use generation::GenerationConfig;
 pub use index::{IndexedTensor, Shard};
 pub use json::JsonError;
-pub use load::{
-    Cancel, Io, LoadOptions, LoadStats, Memory, MemoryCheck, MemoryLimit, Progress, StreamOptions,
-};
+pub use load::{Cancel, Io, LoadOptions, LoadStats, Memory, MemoryCheck, MemoryLimit, Progress};
 #[cfg(feature = "tokio")]
-pub use load_async::{AsyncLoadOptions, TensorStream};
+pub use load_async::TensorStream;
 pub use map::{MapOptions, Populate};
 pub use options::{Family, IndexPolicy, MissingShards, OpenOptions, Unindexed, Weights};
 pub use partition::{

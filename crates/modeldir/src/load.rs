@@ -44,7 +44,6 @@ pub use memory_limit::MemoryLimit;
 pub use options::{Io, LoadOptions};
 pub use progress::Progress;
 pub use stats::LoadStats;
-pub use stream::StreamOptions;
 
 #[cfg(feature = "tokio")]
 pub(crate) use asked::Asked;
@@ -79,8 +78,17 @@ impl LoadPlan {
     /// # Panics
     ///
     /// Panics as [`LoadOptions::progress`] did, when all threads have ended.
-    pub fn load(&self, options: &LoadOptions<'_>) -> Result<TensorStore> {
-        self.load_reusing(Memory::default(), options)
+    pub fn load(&self) -> Result<TensorStore> {
+        self.load_with(&LoadOptions::default())
+    }
+
+    /// Loads as [`load`](Self::load) does, with options.
+    ///
+    /// # Errors
+    ///
+    /// As [`load`](Self::load).
+    pub fn load_with(&self, options: &LoadOptions) -> Result<TensorStore> {
+        self.load_reusing_with(Memory::default(), options)
     }
 
     /// Does what [`load`](Self::load) does in memory that another store has given up, as far as it
@@ -90,21 +98,30 @@ impl LoadPlan {
     /// Memory that is in use already costs no page faults and need not be zeroed.
     ///
     /// ```
-    /// use modeldir::{LoadOptions, ModelDir};
+    /// use modeldir::ModelDir;
     ///
-    /// let model = ModelDir::open(modeldir_fixtures::model("llama"))?;
-    /// let store = model.load()?;
-    /// // Later: the files have been replaced by those of the next checkpoint.
-    /// let next = ModelDir::open(modeldir_fixtures::model("llama"))?;
-    /// let store = next.plan().load_reusing(store.into_memory(), &LoadOptions::default())?;
-    /// # assert_eq!(store.len(), model.len());
+    /// # let path = modeldir_fixtures::model("llama");
+    /// # let next_path = modeldir_fixtures::model("llama");
+    /// let store = ModelDir::open(path)?.load()?;
+    /// let next = ModelDir::open(next_path)?;
+    /// let store = next.plan().load_reusing(store.into_memory())?;
+    /// # assert_eq!(store.len(), next.len());
     /// # Ok::<(), modeldir::Error>(())
     /// ```
     ///
     /// # Errors
     ///
     /// As [`load`](Self::load); the memory is given back then.
-    pub fn load_reusing(&self, memory: Memory, options: &LoadOptions<'_>) -> Result<TensorStore> {
+    pub fn load_reusing(&self, memory: Memory) -> Result<TensorStore> {
+        self.load_reusing_with(memory, &LoadOptions::default())
+    }
+
+    /// Loads as [`load_reusing`](Self::load_reusing) does, with options.
+    ///
+    /// # Errors
+    ///
+    /// As [`load_reusing`](Self::load_reusing).
+    pub fn load_reusing_with(&self, memory: Memory, options: &LoadOptions) -> Result<TensorStore> {
         let start = Instant::now();
         let run = Run::new(self, options);
         let mut regions = memory::regions(self, memory, |new| run.check_memory(self, new))?;

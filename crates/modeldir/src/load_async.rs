@@ -1,65 +1,29 @@
 //! Loading from async code: the blocking load on a thread that may block; feature `tokio`.
 
 use std::cell::Cell;
-use std::fmt;
-use std::num::{NonZeroU64, NonZeroUsize};
+use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 
+use futures_core::Stream;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinHandle};
 
-use crate::load::{Asked, Cancel, Io, LoadOptions, MemoryCheck, Progress, StreamOptions, Taker};
+use crate::load::{Asked, Cancel, LoadOptions, Taker};
 use crate::plan::LoadPlan;
 use crate::store::TensorStore;
 use crate::{Error, ErrorKind, Result, Tensor};
 
-/// How to run a plan from async code: [`LoadOptions`] and [`StreamOptions`] that own what they have.
-#[derive(Clone, Default)]
-pub struct AsyncLoadOptions {
-    /// As [`LoadOptions::threads`].
-    pub threads: Option<NonZeroUsize>,
-    /// As [`LoadOptions::io`].
-    pub io: Io,
-    /// As [`LoadOptions::progress`]; called by the threads that read.
-    pub progress: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
-    /// As [`LoadOptions::cancel`]. Dropping the future does the same.
-    pub cancel: Option<Cancel>,
-    /// As [`LoadOptions::memory_check`].
-    pub memory_check: MemoryCheck,
-    /// As [`StreamOptions::max_bytes_in_flight`]; only for streams.
-    pub max_bytes_in_flight: Option<NonZeroU64>,
-}
-
-impl fmt::Debug for AsyncLoadOptions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AsyncLoadOptions")
-            .field("threads", &self.threads)
-            .field("io", &self.io)
-            .field("progress", &self.progress.as_ref().map(|_| "Fn(Progress)"))
-            .field("cancel", &self.cancel)
-            .field("memory_check", &self.memory_check)
-            .field("max_bytes_in_flight", &self.max_bytes_in_flight)
-            .finish()
-    }
-}
-
-impl AsyncLoadOptions {
-    fn borrowed<'a>(&'a self, cancel: &'a Cancel) -> StreamOptions<'a> {
-        let progress = self.progress.as_deref().map(|tell| tell as &(dyn Fn(Progress) + Sync));
-        let Self { threads, io, memory_check, max_bytes_in_flight, .. } = *self;
-        let load = LoadOptions { threads, io, progress, cancel: Some(cancel), memory_check };
-        StreamOptions { load, max_bytes_in_flight }
-    }
-}
-
 impl LoadPlan {
     /// Does what [`load`](Self::load) does, without blocking the caller's thread.
     ///
-    /// When the future is dropped, each thread of the load stops within one request, of at most
-    /// 8 MiB, and the memory is given back.
+    /// The load begins when the future is first polled. When it is dropped, each thread of the load
+    /// stops within one request, of at most 8 MiB, and the memory is given back. The future owns
+    /// what it needs, so that a task of its own can run it.
     ///
     /// # Errors
     ///
@@ -69,14 +33,33 @@ impl LoadPlan {
     /// # Panics
     ///
     /// Panics outside of a tokio runtime.
-    pub async fn load_async(&self, options: AsyncLoadOptions) -> Result<TensorStore> {
-        let (plan, root) = (self.clone(), self.index.root.clone());
-        let at_drop = CancelAtDrop(Cancel::child_of(options.cancel.as_ref()));
-        let cancel = at_drop.0.clone();
-        let load = move || plan.load(&options.borrowed(&cancel).load);
-        let loaded = start(&root, load)?.await;
-        drop(at_drop);
-        loaded.unwrap_or_else(|error| Err(ended(error, ErrorKind::Cancelled.at(root))))
+    pub fn load_async(&self) -> impl Future<Output = Result<TensorStore>> + Send + use<> {
+        self.load_async_with(&LoadOptions::default())
+    }
+
+    /// Loads as [`load_async`](Self::load_async) does, with options.
+    ///
+    /// [`LoadOptions::progress`] is called by the threads that read.
+    ///
+    /// # Errors
+    ///
+    /// As [`load_async`](Self::load_async).
+    ///
+    /// # Panics
+    ///
+    /// As [`load_async`](Self::load_async), and as [`LoadOptions::progress`] did.
+    pub fn load_async_with(
+        &self,
+        options: &LoadOptions,
+    ) -> impl Future<Output = Result<TensorStore>> + Send + use<> {
+        let plan = self.clone();
+        let (options, at_drop) = cancelled_at_drop(options);
+        async move {
+            let root = plan.index.root.clone();
+            let loaded = start(&root, move || plan.load_with(&options))?.await;
+            drop(at_drop);
+            loaded.unwrap_or_else(|error| Err(ended(error, &root)))
+        }
     }
 
     /// Does what [`stream`](Self::stream) does for async code: tensors in file order, while the
@@ -90,29 +73,23 @@ impl LoadPlan {
     ///
     /// Panics outside of a tokio runtime.
     #[must_use]
-    pub fn stream_async(&self, options: AsyncLoadOptions) -> TensorStream {
+    pub fn stream_async(&self) -> TensorStream {
+        self.stream_async_with(&LoadOptions::default())
+    }
+
+    /// Streams as [`stream_async`](Self::stream_async) does, with options.
+    ///
+    /// # Panics
+    ///
+    /// As [`stream_async`](Self::stream_async).
+    #[must_use]
+    pub fn stream_async_with(&self, options: &LoadOptions) -> TensorStream {
         let (sender, mut tensors) = mpsc::channel(1);
-        let at_drop = CancelAtDrop(Cancel::child_of(options.cancel.as_ref()));
+        let (options, at_drop) = cancelled_at_drop(options);
         let asking = Asking(Arc::default());
-        let (plan, cancel, asked) = (self.clone(), at_drop.0.clone(), Arc::clone(&asking.0));
+        let (plan, asked) = (self.clone(), Arc::clone(&asking.0));
         let root = self.index.root.clone();
-        let task = start(&root, move || {
-            let options = options.borrowed(&cancel);
-            let cancelled = || ErrorKind::Cancelled.at(&plan.index.root);
-            let sent = Cell::new(0);
-            let take = |tensor| {
-                sent.set(sent.get() + 1);
-                sender.blocking_send(Ok(tensor)).map_err(|_| cancelled())
-            };
-            let settle = || {
-                let has_done = asked.wait_for_more_than(sent.get());
-                if has_done { Ok(()) } else { Err(cancelled()) }
-            };
-            if let Err(error) = plan.stream_to(&options, Taker { take, settle }) {
-                // Nobody hears it when the stream was dropped.
-                sender.blocking_send(Err(error)).ok();
-            }
-        });
+        let task = start(&root, move || send_all(&plan, &options, &asked, &sender));
         if task.is_err() {
             tensors.close();
         }
@@ -121,7 +98,50 @@ impl LoadPlan {
     }
 }
 
+/// Reads a plan and sends its tensors, each when the one before it is done with.
+fn send_all(
+    plan: &LoadPlan,
+    options: &LoadOptions,
+    asked: &Asked,
+    sender: &mpsc::Sender<Result<Tensor>>,
+) {
+    let cancelled = || ErrorKind::Cancelled.at(&plan.index.root);
+    let sent = Cell::new(0);
+    let take = |tensor| {
+        sent.set(sent.get() + 1);
+        sender.blocking_send(Ok(tensor)).map_err(|_| cancelled())
+    };
+    let settle = || {
+        let has_done = asked.wait_for_more_than(sent.get());
+        if has_done { Ok(()) } else { Err(cancelled()) }
+    };
+    if let Err(error) = plan.stream_to(options, Taker { take, settle }) {
+        // No one receives it if the stream was dropped.
+        sender.blocking_send(Err(error)).ok();
+    }
+}
+
 /// Tensors as they are read; made by [`LoadPlan::stream_async`].
+///
+/// It is a [`Stream`] for code that combines streams; [`next`](Self::next) needs no other crate.
+///
+/// ```
+/// use modeldir::ModelDir;
+///
+/// # let path = modeldir_fixtures::model("llama");
+/// # let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+/// # runtime.block_on(async {
+/// let model = ModelDir::open(path)?;
+/// let mut tensors = model.plan().stream_async();
+/// let mut bytes = 0;
+/// while let Some(tensor) = tensors.next().await {
+///     bytes += tensor?.byte_len() as u64; // upload it, convert it, write it
+/// }
+/// assert_eq!(bytes, model.byte_len());
+/// # Ok::<(), modeldir::Error>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct TensorStream {
     root: PathBuf,
@@ -146,26 +166,50 @@ impl TensorStream {
     ///
     /// # Panics
     ///
-    /// Panics as [`AsyncLoadOptions::progress`] did.
+    /// Panics as [`LoadOptions::progress`] did.
     pub async fn next(&mut self) -> Option<Result<Tensor>> {
+        poll_fn(|context| self.poll(context)).await
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Tensor>>> {
         if !self.has_asked {
             self.asking.0.ask();
             self.has_asked = true;
         }
-        let next = self.tensors.recv().await;
-        self.has_asked = false;
-        if next.is_none() {
-            let done = match self.task.as_mut()? {
-                Ok(task) => {
-                    task.await.map_err(|error| ended(error, ErrorKind::Cancelled.at(&self.root)))
-                }
-                Err(error) => Err(error.clone()),
-            };
-            self.task = None;
-            return done.err().map(Err);
+        let next = ready!(self.tensors.poll_recv(context));
+        if next.is_some() {
+            self.has_asked = false;
+            return Poll::Ready(next);
         }
-        next
+        let done = match &mut self.task {
+            None => return Poll::Ready(None),
+            Some(Err(error)) => Err(error.clone()),
+            Some(Ok(task)) => {
+                let done = ready!(Pin::new(task).poll(context));
+                // Before a panic of the task goes on.
+                self.task = None;
+                done.map_err(|error| ended(error, &self.root))
+            }
+        };
+        self.task = None;
+        Poll::Ready(done.err().map(Err))
     }
+}
+
+impl Stream for TensorStream {
+    type Item = Result<Tensor>;
+
+    /// Polls for what [`next`](TensorStream::next) returns.
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.get_mut().poll(context)
+    }
+}
+
+/// The options with a flag of their own, which is set too when the value beside them is dropped.
+fn cancelled_at_drop(options: &LoadOptions) -> (LoadOptions, CancelAtDrop) {
+    let cancel = Cancel::child_of(options.cancel.as_ref());
+    let options = LoadOptions { cancel: Some(cancel.clone()), ..options.clone() };
+    (options, CancelAtDrop(cancel))
 }
 
 /// Ends a load when whoever waits for it is gone.
@@ -204,9 +248,9 @@ fn start<T: Send + 'static>(
 }
 
 /// What a task that did not finish means: a panic goes on, the end of the runtime is an error.
-fn ended(error: JoinError, cancelled: Error) -> Error {
+fn ended(error: JoinError, root: &Path) -> Error {
     match error.try_into_panic() {
         Ok(panic) => resume_unwind(panic),
-        Err(_) => cancelled,
+        Err(_) => ErrorKind::Cancelled.at(root),
     }
 }

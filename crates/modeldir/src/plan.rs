@@ -150,7 +150,7 @@ impl LoadPlan {
     ///     let half = Selection::all().with_range(1, columns / 2..columns);
     ///     tensor.name().ends_with("o_proj.weight").then_some(half)
     /// })?;
-    /// let store = plan.load(&Default::default())?;
+    /// let store = plan.load()?;
     /// assert_eq!(store.get("model.layers.0.self_attn.o_proj.weight")?.shape(), [64, 32]);
     /// # Ok::<(), modeldir::Error>(())
     /// ```

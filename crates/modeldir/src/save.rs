@@ -78,7 +78,7 @@ impl TensorStore {
     /// # let path = modeldir_fixtures::model("llama");
     /// # let folder = tempfile::tempdir()?;
     /// # let to = folder.path();
-    /// let store = ModelDir::open(path)?.plan().cast(Float::F16).load(&Default::default())?;
+    /// let store = ModelDir::open(path)?.plan().cast(Float::F16).load()?;
     /// let options = SaveOptions { max_shard_bytes: 100_000, beside: Beside::Copy, ..Default::default() };
     /// let saved = store.save_with(to, &options)?;
     /// assert!(saved.index.is_some());
@@ -102,7 +102,7 @@ impl TensorStore {
     /// let rules = Partition::for_config(model.config()?)?;
     /// let plan = model.plan_for(&rules, &Topology::tensor_parallel(1, 4)?)?;
     /// let of_rank = to.join("rank-1-of-4");
-    /// plan.load(&Default::default())?.save(&of_rank)?;
+    /// plan.load()?.save(&of_rank)?;
     ///
     /// let part = ModelDir::open(&of_rank)?;
     /// assert_eq!(part.byte_len(), plan.bytes_selected());

@@ -149,7 +149,7 @@ fn check(folder: &Path, written: &Written) -> Result<(), String> {
         error.map_or(Ok(()), |error| named(&error, folder))?;
     }
     let load = LoadOptions { threads: Some(NonZeroUsize::MIN), ..LoadOptions::default() };
-    let store = model.plan().load(&load).map_err(|error| format!("loading: {error}"))?;
+    let store = model.plan().load_with(&load).map_err(|error| format!("loading: {error}"))?;
     if !store.names().eq(model.names()) {
         return Err("the store holds other names than the model".to_owned());
     }

@@ -117,7 +117,7 @@ impl Case {
         gathered: &mut [Gathered],
     ) {
         let options = LoadOptions { threads: threads(1), ..LoadOptions::default() };
-        let store = plan.load(&options).unwrap();
+        let store = plan.load_with(&options).unwrap();
         let mut loaded = store.iter();
         for ((tensor, given), gathered) in tensors.iter().zip(gathered) {
             let Take::Part(lists) = &given.takes[rank] else { continue };

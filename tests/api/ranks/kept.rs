@@ -6,8 +6,8 @@ use std::fs;
 use std::num::NonZeroU64;
 
 use modeldir::{
-    AsyncLoadOptions, Error, ErrorKind, LoadOptions, LoadPlan, ModelDir, Partition, SaveOptions,
-    StreamOptions, Tensor, TensorStore, Topology,
+    ErrorKind, LoadOptions, LoadPlan, ModelDir, Partition, SaveOptions, Tensor, TensorStore,
+    Topology,
 };
 use modeldir_fixtures::{ShardedModel, Tensor as Made};
 use serde_json::{Value, json};
@@ -70,7 +70,7 @@ fn a_plan_with_strided_parts_is_not_mapped_and_the_error_names_one() {
 fn what_a_rank_takes_is_the_same_loaded_read_and_mapped() {
     let dir = llama();
     let plan = rows_only(&dir);
-    let store = plan.load(&LoadOptions::default()).unwrap();
+    let store = plan.load().unwrap();
     // One of three layers, nine tensors, and the last norm.
     assert_eq!(store.len(), 9 + 1);
     assert!(store.names().eq(plan.names()));
@@ -85,14 +85,14 @@ fn what_a_rank_takes_is_the_same_loaded_read_and_mapped() {
     }
     for count in [1, 2, 8] {
         let options = LoadOptions { threads: threads(count), ..LoadOptions::default() };
-        let loaded = plan.load(&options).unwrap();
+        let loaded = plan.load_with(&options).unwrap();
         assert_equal(&loaded, &store);
         assert_eq!(loaded.stats().bytes_read, plan.bytes_read());
     }
     // SAFETY: nothing writes to the shipped models while tests run.
     assert_equal(&unsafe { plan.map() }.unwrap(), &store);
     for (name, tensor) in store.iter() {
-        let alone = plan.only([name]).unwrap().load(&LoadOptions::default()).unwrap();
+        let alone = plan.only([name]).unwrap().load().unwrap();
         assert_eq!(alone.len(), 1);
         assert_eq!(alone.get(name).unwrap().bytes(), tensor.bytes(), "{name}");
         let whole = dir.read(name).unwrap();
@@ -106,20 +106,20 @@ fn what_a_rank_takes_is_the_same_loaded_read_and_mapped() {
 #[test]
 fn strided_parts_are_the_same_streamed_awaited_and_in_memory_of_the_callers() {
     let plan = built_in(&llama());
-    let store = plan.load(&LoadOptions::default()).unwrap();
+    let store = plan.load().unwrap();
     let (mut streamed, mut awaited) = (BTreeMap::new(), BTreeMap::new());
     for max in [NonZeroU64::new(64 << 10), None] {
-        let options = StreamOptions { max_bytes_in_flight: max, ..StreamOptions::default() };
-        let stats = plan.stream(&options, |tensor| {
+        let options = LoadOptions { max_bytes_in_flight: max, ..LoadOptions::default() };
+        let stats = plan.stream_with(&options, |tensor| {
             streamed.insert(tensor.name().to_owned(), tensor.bytes().to_vec());
-            Ok::<(), Error>(())
+            Ok(())
         });
         assert_eq!(stats.unwrap().bytes_read, plan.bytes_read());
     }
     Builder::new_current_thread().build().unwrap().block_on(async {
-        let loaded = plan.load_async(AsyncLoadOptions::default()).await.unwrap();
+        let loaded = plan.load_async().await.unwrap();
         assert_equal(&loaded, &store);
-        let mut stream = plan.stream_async(AsyncLoadOptions::default());
+        let mut stream = plan.stream_async();
         while let Some(tensor) = stream.next().await {
             let tensor = tensor.unwrap();
             awaited.insert(tensor.name().to_owned(), tensor.bytes().to_vec());
@@ -128,7 +128,7 @@ fn strided_parts_are_the_same_streamed_awaited_and_in_memory_of_the_callers() {
     let place = |(name, tensor): (&str, &Tensor)| (name.to_owned(), vec![0; tensor.byte_len()]);
     let mut places: BTreeMap<String, Vec<u8>> = store.iter().map(place).collect();
     let to = places.iter_mut().map(|(name, place)| (name, &mut place[..]));
-    let stats = plan.load_into(to, &LoadOptions::default()).unwrap();
+    let stats = plan.load_into(to).unwrap();
     assert_eq!(stats.bytes_read, plan.bytes_read());
     let loaded = store.iter().map(|(name, tensor)| (name.to_owned(), tensor.bytes().to_vec()));
     let loaded: BTreeMap<String, Vec<u8>> = loaded.collect();
@@ -141,9 +141,9 @@ fn strided_parts_are_the_same_streamed_awaited_and_in_memory_of_the_callers() {
 fn narrowing_a_rank_keeps_its_parts() {
     let dir = llama();
     let plan = built_in(&dir);
-    let store = plan.load(&LoadOptions::default()).unwrap();
+    let store = plan.load().unwrap();
     let narrowed = plan.filter(|tensor| tensor.name().ends_with("down_proj.weight"));
-    let found = narrowed.load(&LoadOptions::default()).unwrap();
+    let found = narrowed.load().unwrap();
     assert_eq!(found.len(), 3);
     for (name, tensor) in found.iter() {
         assert_eq!(tensor.shape(), [64, 88]);
@@ -153,7 +153,7 @@ fn narrowing_a_rank_keeps_its_parts() {
 
 #[test]
 fn a_rank_is_saved_as_a_directory_of_its_own() {
-    let store = built_in(&llama()).load(&LoadOptions::default()).unwrap();
+    let store = built_in(&llama()).load().unwrap();
     for (max_shard_bytes, files) in [(5_000_000_000, 1), (60_000, 4)] {
         let folder = tempfile::tempdir().unwrap();
         let options = SaveOptions { max_shard_bytes, ..SaveOptions::default() };
@@ -186,7 +186,7 @@ fn directories_of_all_ranks_are_those_of_their_plans() {
     for rank in 0..4 {
         let plan = dir.plan_for(&partition, &Topology::tensor_parallel(rank, 4).unwrap()).unwrap();
         let folder = tempfile::tempdir().unwrap();
-        let store = plan.load(&LoadOptions::default()).unwrap();
+        let store = plan.load().unwrap();
         saved += store.save(folder.path()).unwrap().byte_len;
         assert_equal(&ModelDir::open(folder.path()).unwrap().load().unwrap(), &store);
     }
@@ -214,7 +214,7 @@ fn shards_and_their_order_change_nothing() {
             });
             model.write(folder.path()).unwrap();
             let dir = ModelDir::open(folder.path()).unwrap();
-            dir.plan_for(&partition, &topology).unwrap().load(&LoadOptions::default()).unwrap()
+            dir.plan_for(&partition, &topology).unwrap().load().unwrap()
         };
         let [first, others @ ..] = &arrangements;
         let expected = load(first);

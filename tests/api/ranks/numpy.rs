@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use modeldir::{LoadOptions, ModelDir, Partition, Topology};
+use modeldir::{ModelDir, Partition, Topology};
 use modeldir_fixtures::{DTYPES, cuts_dir, sha256_hex};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -35,7 +35,7 @@ fn every_part_has_the_bytes_that_numpy_cut() {
         let kind = if rule["ep"].is_null() { "tp" } else { "ep" };
         let topology: Topology = serde_json::from_value(json!({ kind: rank })).unwrap();
         let plan = model.plan_for(&partition, &topology).unwrap();
-        let store = plan.load(&LoadOptions::default()).unwrap();
+        let store = plan.load().unwrap();
         assert_eq!(store.len(), sha256.len(), "{rule} {rank}");
         for (dtype, expected) in sha256 {
             let part = store.get(&format!("{dtype}.{tensor}")).unwrap();

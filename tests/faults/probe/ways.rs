@@ -3,10 +3,10 @@
 
 use std::thread;
 
-use modeldir::{AsyncLoadOptions, Beside, Cancel, Existing, LoadOptions, LoadPlan};
-use modeldir::{Error, ErrorKind, Result, Topology};
+use modeldir::{Beside, Cancel, Existing, LoadOptions, LoadPlan};
+use modeldir::{ErrorKind, Result, Topology};
 use modeldir::{MapOptions, ModelDir, Populate};
-use modeldir::{OpenOptions, Partition, SaveOptions, Selection, StreamOptions, TensorStore};
+use modeldir::{OpenOptions, Partition, SaveOptions, Selection, TensorStore};
 use serde_json::json;
 use tensorfile::{TensorFile, Writer};
 
@@ -80,7 +80,8 @@ fn model_in(args: &Args, talk: &Talk, model: &ModelDir, cancel: &Cancel) -> Resu
     let load = LoadOptions {
         threads: args.threads,
         io: args.io,
-        cancel: Some(cancel),
+        cancel: Some(cancel.clone()),
+        max_bytes_in_flight: args.max_bytes_in_flight,
         memory_check: args.memory_check,
         ..LoadOptions::default()
     };
@@ -92,14 +93,12 @@ fn model_in(args: &Args, talk: &Talk, model: &ModelDir, cancel: &Cancel) -> Resu
                 digests.add_parts(tensor.name(), tensor.dtype(), tensor.shape(), &[]);
             }
         }
-        "load" => add(&mut digests, &plan.load(&load)?),
-        "rank" => add(&mut digests, &of_rank(model)?.load(&load)?),
+        "load" => add(&mut digests, &plan.load_with(&load)?),
+        "rank" => add(&mut digests, &of_rank(model)?.load_with(&load)?),
         "stream" => {
-            let max_bytes_in_flight = args.max_bytes_in_flight;
-            let options = StreamOptions { load, max_bytes_in_flight };
-            plan.stream(&options, |tensor| {
+            plan.stream_with(&load, |tensor| {
                 digests.add(&tensor);
-                Ok::<_, Error>(())
+                Ok(())
             })?;
         }
         "async" | "stream_async" => asynchronous(args, &plan, cancel, &mut digests)?,
@@ -114,7 +113,7 @@ fn model_in(args: &Args, talk: &Talk, model: &ModelDir, cancel: &Cancel) -> Resu
         }
         "load_into" => into_places(&plan, &load, &mut digests)?,
         "save" => {
-            let store = plan.load(&load)?;
+            let store = plan.load_with(&load)?;
             step(args, talk, "loaded");
             let options = SaveOptions {
                 max_shard_bytes: args.shard_size,
@@ -155,19 +154,19 @@ fn asynchronous(
         ErrorKind::Threads { threads: 1, message: error.to_string().into() }.at(&args.path)
     };
     let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(no_runtime)?;
-    let options = AsyncLoadOptions {
+    let options = LoadOptions {
         threads: args.threads,
         io: args.io,
         cancel: Some(cancel.clone()),
         max_bytes_in_flight: args.max_bytes_in_flight,
-        ..AsyncLoadOptions::default()
+        ..LoadOptions::default()
     };
     runtime.block_on(async {
         if args.way == "async" {
-            add(digests, &plan.load_async(options).await?);
+            add(digests, &plan.load_async_with(&options).await?);
             return Ok(());
         }
-        let mut tensors = plan.stream_async(options);
+        let mut tensors = plan.stream_async_with(&options);
         while let Some(tensor) = tensors.next().await {
             digests.add(&tensor?);
         }
@@ -175,11 +174,11 @@ fn asynchronous(
     })
 }
 
-fn into_places(plan: &LoadPlan, load: &LoadOptions<'_>, digests: &mut Digests) -> Result<()> {
+fn into_places(plan: &LoadPlan, load: &LoadOptions, digests: &mut Digests) -> Result<()> {
     let tensors: Vec<_> = plan.tensors().collect();
     let mut places: Vec<_> = tensors.iter().map(|tensor| vec![0; tensor.byte_len()]).collect();
     let names = tensors.iter().map(|tensor| tensor.name());
-    plan.load_into(names.zip(places.iter_mut().map(Vec::as_mut_slice)), load)?;
+    plan.load_into_with(names.zip(places.iter_mut().map(Vec::as_mut_slice)), load)?;
     for (tensor, place) in tensors.iter().zip(&places) {
         digests.add_parts(tensor.name(), tensor.dtype(), tensor.shape(), place);
     }

@@ -288,7 +288,7 @@ pub enum ErrorKind {
     /// A tensor needs more memory than a stream may use.
     #[error(
         "{needed} bytes are more than the {max} that may be in flight \
-         (StreamOptions::max_bytes_in_flight)"
+         (LoadOptions::max_bytes_in_flight)"
     )]
     TensorTooLarge {
         /// Bytes that the tensor needs.

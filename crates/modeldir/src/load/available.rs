@@ -13,9 +13,10 @@ use crate::{ErrorKind, Result};
 /// ```
 /// use modeldir::{Error, ErrorKind, LoadOptions, MemoryCheck, ModelDir};
 ///
-/// let model = ModelDir::open(modeldir_fixtures::model("llama"))?;
-/// let options = LoadOptions { memory_check: MemoryCheck::Available, ..LoadOptions::default() };
-/// match model.plan().load(&options) {
+/// # let path = modeldir_fixtures::model("llama");
+/// let model = ModelDir::open(path)?;
+/// let options = LoadOptions { memory_check: MemoryCheck::Available, ..Default::default() };
+/// match model.plan().load_with(&options) {
 ///     Ok(store) => assert_eq!(store.len(), model.len()),
 ///     Err(error) => match error.kind() {
 ///         ErrorKind::NotEnoughMemory { needed, available, limit } => {

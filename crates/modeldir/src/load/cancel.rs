@@ -9,11 +9,12 @@ use super::sync::{AtomicBool, Ordering};
 /// ```
 /// use modeldir::{Cancel, Error, ErrorKind, LoadOptions, ModelDir};
 ///
-/// let model = ModelDir::open(modeldir_fixtures::model("llama"))?;
+/// # let path = modeldir_fixtures::model("llama");
+/// let plan = ModelDir::open(path)?.plan();
 /// let cancel = Cancel::default();
-/// let options = LoadOptions { cancel: Some(&cancel), ..LoadOptions::default() };
+/// let options = LoadOptions { cancel: Some(cancel.clone()), ..Default::default() };
 /// cancel.cancel(); // from any thread, before or while it loads
-/// let error = model.plan().load(&options).unwrap_err();
+/// let error = plan.load_with(&options).unwrap_err();
 /// assert!(matches!(error.kind(), ErrorKind::Cancelled));
 /// # Ok::<(), Error>(())
 /// ```

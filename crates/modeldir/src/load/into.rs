@@ -20,12 +20,13 @@ impl LoadPlan {
     /// After an error the places may hold anything.
     ///
     /// ```
-    /// use modeldir::{LoadOptions, ModelDir};
+    /// use modeldir::ModelDir;
     ///
-    /// let model = ModelDir::open(modeldir_fixtures::model("llama"))?;
+    /// # let path = modeldir_fixtures::model("llama");
+    /// let model = ModelDir::open(path)?;
     /// let plan = model.plan().only(["model.norm.weight"])?;
     /// let mut place = vec![0; model.info("model.norm.weight")?.byte_len()];
-    /// plan.load_into([("model.norm.weight", &mut place[..])], &LoadOptions::default())?;
+    /// plan.load_into([("model.norm.weight", &mut place[..])])?;
     /// assert_eq!(place, model.read("model.norm.weight")?.bytes());
     /// # Ok::<(), modeldir::Error>(())
     /// ```
@@ -39,7 +40,19 @@ impl LoadPlan {
     pub fn load_into<'m, N: AsRef<str>>(
         &self,
         places: impl IntoIterator<Item = (N, &'m mut [u8])>,
-        options: &LoadOptions<'_>,
+    ) -> Result<LoadStats> {
+        self.load_into_with(places, &LoadOptions::default())
+    }
+
+    /// Loads as [`load_into`](Self::load_into) does, with options.
+    ///
+    /// # Errors
+    ///
+    /// As [`load_into`](Self::load_into).
+    pub fn load_into_with<'m, N: AsRef<str>>(
+        &self,
+        places: impl IntoIterator<Item = (N, &'m mut [u8])>,
+        options: &LoadOptions,
     ) -> Result<LoadStats> {
         let mut by_tensor: BTreeMap<TensorId, Vec<&mut [u8]>> = BTreeMap::new();
         for (name, place) in places {

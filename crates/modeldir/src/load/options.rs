@@ -1,54 +1,61 @@
 //! How a plan is to be run.
 
 use std::fmt;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU64, NonZeroUsize};
+use std::sync::Arc;
 
 use super::available::MemoryCheck;
 use super::cancel::Cancel;
 use super::progress::Progress;
 
-/// How to run a plan. Every field can be left at its default.
+/// How to run a plan, whatever way it is loaded. Every field can be left at its default.
 ///
 /// ```
-/// use modeldir::{LoadOptions, ModelDir};
+/// use std::sync::Arc;
 ///
-/// let model = ModelDir::open(modeldir_fixtures::model("llama"))?;
-/// let show = |progress: modeldir::Progress| {
+/// use modeldir::{LoadOptions, ModelDir, Progress};
+///
+/// # let path = modeldir_fixtures::model("llama");
+/// let show = |progress: Progress| {
 ///     println!("{} of {} bytes", progress.bytes_done, progress.bytes_total);
 /// };
-/// let options = LoadOptions { progress: Some(&show), ..LoadOptions::default() };
-/// let store = model.plan().load(&options)?;
-/// # assert_eq!(store.len(), model.len());
+/// let options = LoadOptions { progress: Some(Arc::new(show)), ..Default::default() };
+/// let store = ModelDir::open(path)?.plan().load_with(&options)?;
+/// # assert_eq!(store.len(), 30);
 /// # Ok::<(), modeldir::Error>(())
 /// ```
-#[derive(Clone, Copy, Default)]
-pub struct LoadOptions<'a> {
+#[derive(Clone, Default)]
+pub struct LoadOptions {
     /// Threads that read. By default one for each processor that this process may use, at most 16,
-    /// and at least 8 where reads may have to wait for a disk. To change where reads wait for long
-    /// (a network file system), or where other work needs the processors.
+    /// and at least 8 where reads may have to wait for a disk. Raise it for storage that answers
+    /// late (a network file system); lower it if other work needs the processors.
     pub threads: Option<NonZeroUsize>,
     /// Through the page cache or past it. To change where a reload or a second process follows.
     pub io: Io,
     /// Called as bytes arrive, by one thread at a time and at most about thirty times a second, and
-    /// once more, from the calling thread, when the last byte is there. It never hears less than
-    /// before.
-    pub progress: Option<&'a (dyn Fn(Progress) + Sync)>,
+    /// once more when the last byte is there. The bytes done never become fewer from call to call.
+    pub progress: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
     /// Ends the load early when it is set, with
     /// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled).
-    pub cancel: Option<&'a Cancel>,
+    pub cancel: Option<Cancel>,
     /// Whether to make sure that there is memory before any is allocated. To change where a process
     /// that the system ends costs more than an error.
     pub memory_check: MemoryCheck,
+    /// For streams alone: the most bytes of memory for tensors that are being read or wait to be
+    /// taken. By default 512 MiB, or what the longest tensor needs. More lets reading run further
+    /// ahead of a caller who takes tensors unevenly; less saves memory, down to the longest tensor.
+    pub max_bytes_in_flight: Option<NonZeroU64>,
 }
 
-impl fmt::Debug for LoadOptions<'_> {
+impl fmt::Debug for LoadOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LoadOptions")
             .field("threads", &self.threads)
             .field("io", &self.io)
-            .field("progress", &self.progress.map(|_| "Fn(Progress)"))
+            .field("progress", &self.progress.as_ref().map(|_| "Fn(Progress)"))
             .field("cancel", &self.cancel)
             .field("memory_check", &self.memory_check)
+            .field("max_bytes_in_flight", &self.max_bytes_in_flight)
             .finish()
     }
 }

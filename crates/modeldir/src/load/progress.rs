@@ -32,7 +32,7 @@ pub(super) struct Meter<'a> {
     telling: Mutex<()>,
 }
 
-type Tell<'a> = &'a (dyn Fn(Progress) + Sync);
+type Tell<'a> = &'a (dyn Fn(Progress) + Send + Sync);
 
 impl<'a> Meter<'a> {
     pub(super) fn new(bytes_total: u64, tell: Option<Tell<'a>>) -> Self {

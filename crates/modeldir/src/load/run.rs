@@ -28,14 +28,14 @@ const REMOTE_READS: usize = 16;
 /// What the loads of one call have in common.
 pub(super) struct Run<'a> {
     workers: Workers,
-    options: LoadOptions<'a>,
+    options: &'a LoadOptions,
     pub(super) meter: Meter<'a>,
 }
 
 impl<'a> Run<'a> {
-    pub(super) fn new(plan: &LoadPlan, options: &LoadOptions<'a>) -> Self {
-        let meter = Meter::new(plan.bytes_read(), options.progress);
-        Self { workers: Workers::of(plan, options), options: *options, meter }
+    pub(super) fn new(plan: &LoadPlan, options: &'a LoadOptions) -> Self {
+        let meter = Meter::new(plan.bytes_read(), options.progress.as_deref());
+        Self { workers: Workers::of(plan, options), options, meter }
     }
 
     /// Makes sure that there is so much new memory for tensors, and that of the workers, if the
@@ -72,7 +72,7 @@ impl<'a> Run<'a> {
         let shards = ShardOpener::new(&plan.index, self.options.io, span.clone());
         let files = OpenShards::new(shards, MAX_OPEN_SHARDS);
         let shared = Context { index: &plan.index, files, meter: &self.meter, span: span.clone() };
-        let queue = Queue::new(jobs, &plan.index.root, self.options.cancel);
+        let queue = Queue::new(jobs, &plan.index.root, self.options.cancel.as_ref());
         let crew = Crew::new(copying, waiting);
         crew.run(&queue, &shared)?;
         queue.into_result()?;
@@ -98,7 +98,7 @@ struct Workers {
 
 impl Workers {
     /// As many as were asked for; or one for each processor, and more where reads wait.
-    fn of(plan: &LoadPlan, options: &LoadOptions<'_>) -> Self {
+    fn of(plan: &LoadPlan, options: &LoadOptions) -> Self {
         // Of a file that is read, for a folder may hold links to other file systems.
         let first = plan.requests().first().map(|request| plan.index.shard_path(request.shard));
         let storage = first.map_or(Storage::Local, |path| Storage::at(&path));

@@ -1,7 +1,6 @@
 //! Loading window by window in bounded memory, for those who hand tensors on and drop them.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroU64;
 use std::time::Instant;
 
 use tensorfile::{Buffer, Tensor};
@@ -19,17 +18,6 @@ use crate::layout::in_memory;
 use crate::plan::LoadPlan;
 use crate::{Error, ErrorKind, Result};
 
-/// How to stream a plan.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct StreamOptions<'a> {
-    /// How to read.
-    pub load: LoadOptions<'a>,
-    /// Most bytes of memory for tensors that are being read or wait to be taken. By default 512 MiB,
-    /// or what the longest tensor needs. More lets reading run further ahead of a caller who takes
-    /// tensors unevenly; less saves memory, down to the longest tensor.
-    pub max_bytes_in_flight: Option<NonZeroU64>,
-}
-
 impl LoadPlan {
     /// Hands the tensors over in file order, while the next ones are being read.
     ///
@@ -39,26 +27,79 @@ impl LoadPlan {
     /// memory and is no longer counted.
     ///
     /// ```
-    /// use modeldir::{Error, ModelDir};
+    /// use modeldir::ModelDir;
     ///
-    /// let model = ModelDir::open(modeldir_fixtures::model("llama"))?;
+    /// # let path = modeldir_fixtures::model("llama");
+    /// let model = ModelDir::open(path)?;
     /// let mut bytes = 0;
-    /// model.plan().stream(&Default::default(), |tensor| {
+    /// model.plan().stream(|tensor| {
     ///     bytes += tensor.byte_len() as u64; // upload it, convert it, write it
-    ///     Ok::<(), Error>(())
+    ///     Ok(())
     /// })?;
     /// assert_eq!(bytes, model.byte_len());
-    /// # Ok::<(), Error>(())
+    /// # Ok::<(), modeldir::Error>(())
     /// ```
+    ///
+    /// A function with errors of its own goes to [`try_stream`](Self::try_stream).
     ///
     /// # Errors
     ///
     /// What `take` returns, which ends the stream. [`ErrorKind::TensorTooLarge`] before anything is
     /// read, for a tensor that needs more memory than may be used. Otherwise as
     /// [`load`](Self::load), after all tensors of the windows before.
-    pub fn stream<E: From<Error>>(
+    pub fn stream(&self, take: impl FnMut(Tensor) -> Result<()>) -> Result<LoadStats> {
+        self.stream_with(&LoadOptions::default(), take)
+    }
+
+    /// Streams as [`stream`](Self::stream) does, with options.
+    ///
+    /// # Errors
+    ///
+    /// As [`stream`](Self::stream).
+    pub fn stream_with(
         &self,
-        options: &StreamOptions<'_>,
+        options: &LoadOptions,
+        take: impl FnMut(Tensor) -> Result<()>,
+    ) -> Result<LoadStats> {
+        self.try_stream_with(options, take)
+    }
+
+    /// Streams as [`stream`](Self::stream) does, for a function with an error type of its own.
+    ///
+    /// ```
+    /// use std::error::Error;
+    ///
+    /// use modeldir::ModelDir;
+    ///
+    /// # let path = modeldir_fixtures::model("llama");
+    /// # let mut place: Vec<u8> = Vec::new();
+    /// let plan = ModelDir::open(path)?.plan();
+    /// plan.try_stream(|tensor| -> Result<(), Box<dyn Error>> {
+    ///     std::io::Write::write_all(&mut place, tensor.bytes())?;
+    ///     Ok(())
+    /// })?;
+    /// # assert_eq!(place.len() as u64, plan.bytes_selected());
+    /// # Ok::<(), Box<dyn Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`stream`](Self::stream).
+    pub fn try_stream<E: From<Error>>(
+        &self,
+        take: impl FnMut(Tensor) -> Result<(), E>,
+    ) -> Result<LoadStats, E> {
+        self.try_stream_with(&LoadOptions::default(), take)
+    }
+
+    /// Streams as [`try_stream`](Self::try_stream) does, with options.
+    ///
+    /// # Errors
+    ///
+    /// As [`stream`](Self::stream).
+    pub fn try_stream_with<E: From<Error>>(
+        &self,
+        options: &LoadOptions,
         take: impl FnMut(Tensor) -> Result<(), E>,
     ) -> Result<LoadStats, E> {
         // What has been taken is the taker's or dropped.
@@ -69,14 +110,15 @@ impl LoadPlan {
     /// `take` returns.
     pub(crate) fn stream_to<E: From<Error>>(
         &self,
-        options: &StreamOptions<'_>,
+        options: &LoadOptions,
         taker: Taker<impl FnMut(Tensor) -> Result<(), E>, impl FnMut() -> Result<(), E>>,
     ) -> Result<LoadStats, E> {
         let start = Instant::now();
         let windows = Windows::of(self, options.max_bytes_in_flight)?;
         let (budget, stop) =
-            (Budget::new(windows.in_flight()), Cancel::child_of(options.load.cancel));
-        let run = Run::new(self, &LoadOptions { cancel: Some(&stop), ..options.load });
+            (Budget::new(windows.in_flight()), Cancel::child_of(options.cancel.as_ref()));
+        let options = LoadOptions { cancel: Some(stop.clone()), ..options.clone() };
+        let run = Run::new(self, &options);
         let region_len = windows.region_len();
         run.check_memory(self, windows.memory_len(region_len))?;
         let loader = Loader { windows, region_len, budget: &budget, run: &run };

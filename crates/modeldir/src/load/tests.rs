@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::SystemTime;
 
@@ -39,9 +40,9 @@ fn plan() -> (TempDir, LoadPlan) {
 }
 
 /// Loads, and tells of every request.
-fn load(plan: &LoadPlan, options: &LoadOptions<'_>) -> Result<LoadStats> {
+fn load(plan: &LoadPlan, options: &LoadOptions) -> Result<LoadStats> {
     let mut run = Run::new(plan, options);
-    run.meter = Meter::new(plan.bytes_read(), options.progress).at_once();
+    run.meter = Meter::new(plan.bytes_read(), options.progress.as_deref()).at_once();
     let mut regions = memory::regions(plan, Memory::default(), |_| Ok(()))?;
     let done = run.run_all(plan, job::of_plan(plan, &mut regions));
     let all: usize =
@@ -51,9 +52,9 @@ fn load(plan: &LoadPlan, options: &LoadOptions<'_>) -> Result<LoadStats> {
 }
 
 /// Options with so many threads that tell this function.
-fn told<'a>(threads: usize, tell: &'a (dyn Fn(Progress) + Sync)) -> LoadOptions<'a> {
+fn told(threads: usize, tell: impl Fn(Progress) + Send + Sync + 'static) -> LoadOptions {
     let threads = std::num::NonZeroUsize::new(threads);
-    LoadOptions { threads, progress: Some(tell), ..LoadOptions::default() }
+    LoadOptions { threads, progress: Some(Arc::new(tell)), ..LoadOptions::default() }
 }
 
 #[test]
@@ -61,14 +62,15 @@ fn a_panic_at_any_call_reaches_the_caller_once_and_nobody_is_told_after() {
     let (_dir, plan) = plan();
     for threads in [1, 2, 8] {
         for at in 1.. {
-            let calls = AtomicUsize::new(0);
-            let tell = |_: Progress| {
-                let call = calls.fetch_add(1, Ordering::Relaxed) + 1;
+            let calls = Arc::new(AtomicUsize::new(0));
+            let told_calls = Arc::clone(&calls);
+            let tell = move |_: Progress| {
+                let call = told_calls.fetch_add(1, Ordering::Relaxed) + 1;
                 if call == at {
                     std::panic::resume_unwind(Box::new(call));
                 }
             };
-            let options = told(threads, &tell);
+            let options = told(threads, tell);
             let done = catch_unwind(AssertUnwindSafe(|| load(&plan, &options)));
             let calls_at_end = calls.load(Ordering::Relaxed);
             match done {
@@ -91,13 +93,14 @@ fn a_load_that_is_cancelled_at_any_call_ends_there() {
     let (_dir, plan) = plan();
     for threads in [1, 2, 8] {
         for at in 1.. {
-            let (calls, cancel) = (AtomicUsize::new(0), Cancel::default());
-            let tell = |_: Progress| {
-                if calls.fetch_add(1, Ordering::Relaxed) + 1 == at {
-                    cancel.cancel();
+            let (calls, cancel) = (Arc::new(AtomicUsize::new(0)), Cancel::default());
+            let (told_calls, flag) = (Arc::clone(&calls), cancel.clone());
+            let tell = move |_: Progress| {
+                if told_calls.fetch_add(1, Ordering::Relaxed) + 1 == at {
+                    flag.cancel();
                 }
             };
-            let options = LoadOptions { cancel: Some(&cancel), ..told(threads, &tell) };
+            let options = LoadOptions { cancel: Some(cancel), ..told(threads, tell) };
             match load(&plan, &options) {
                 Err(error) => {
                     assert!(matches!(error.kind(), ErrorKind::Cancelled), "{error}");
@@ -118,9 +121,10 @@ fn a_load_that_is_cancelled_at_any_call_ends_there() {
 #[test]
 fn a_function_that_uses_a_pool_meets_no_job_of_the_load() {
     let (_dir, plan) = plan();
-    let (calls, within) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let tell = |_: Progress| {
-        calls.fetch_add(1, Ordering::Relaxed);
+    let calls = Arc::new(AtomicUsize::new(0));
+    let (told_calls, within) = (Arc::clone(&calls), Arc::new(AtomicUsize::new(0)));
+    let tell = move |_: Progress| {
+        told_calls.fetch_add(1, Ordering::Relaxed);
         assert_eq!(rayon::current_thread_index(), None, "a thread of a pool");
         assert_eq!(within.fetch_add(1, Ordering::Relaxed), 0, "called by another call");
         let sum: usize = (0..1000_usize).into_par_iter().map(std::hint::black_box).sum();
@@ -128,9 +132,9 @@ fn a_function_that_uses_a_pool_meets_no_job_of_the_load() {
         within.fetch_sub(1, Ordering::Relaxed);
     };
     for threads in [1, 8] {
-        assert_eq!(load(&plan, &told(threads, &tell)).unwrap().requests, REQUESTS);
+        assert_eq!(load(&plan, &told(threads, tell.clone())).unwrap().requests, REQUESTS);
     }
-    assert!(calls.into_inner() > REQUESTS);
+    assert!(calls.load(Ordering::Relaxed) > REQUESTS);
 }
 
 /// Writes other bytes over a shard, which stays as long as it was.
@@ -156,14 +160,15 @@ fn a_shard_that_is_rewritten_at_any_call_gives_its_old_bytes_or_an_error() {
                 let (dir, whole) = plan();
                 let plan = if is_part { whole.select(rest).unwrap() } else { whole };
                 let path = dir.path().join(modeldir_fixtures::shard_name(shard, 3));
-                let calls = AtomicUsize::new(0);
-                let tell = |_: Progress| {
+                let (calls, rewritten) = (AtomicUsize::new(0), path.clone());
+                let tell = move |_: Progress| {
                     if calls.fetch_add(1, Ordering::Relaxed) + 1 == at {
-                        rewrite(&path);
+                        rewrite(&rewritten);
                     }
                 };
-                let mut run = Run::new(&plan, &told(threads, &tell));
-                run.meter = Meter::new(plan.bytes_read(), Some(&tell)).at_once();
+                let options = told(threads, tell);
+                let mut run = Run::new(&plan, &options);
+                run.meter = Meter::new(plan.bytes_read(), options.progress.as_deref()).at_once();
                 let mut regions = memory::regions(&plan, Memory::default(), |_| Ok(())).unwrap();
                 match run.run_all(&plan, job::of_plan(&plan, &mut regions)) {
                     Err(error) => match error.kind() {

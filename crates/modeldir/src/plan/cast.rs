@@ -25,7 +25,7 @@ impl LoadPlan {
     /// let model = ModelDir::open(path)?;
     /// let plan = model.plan().cast(Float::F32);
     /// assert_eq!(plan.bytes_selected(), 2 * plan.bytes_read());
-    /// let store = plan.load(&Default::default())?;
+    /// let store = plan.load()?;
     /// let norm: &[f32] = store.get("model.norm.weight")?.as_slice()?;
     /// assert_eq!(norm, model.read("model.norm.weight")?.to_f32()?);
     /// # Ok::<(), modeldir::Error>(())
@@ -47,7 +47,7 @@ impl LoadPlan {
     /// let model = ModelDir::open(path)?;
     /// let is_norm = |name: &str| name.ends_with("norm.weight");
     /// let plan = model.plan().cast(Float::F16).cast_where(Float::F32, |t| is_norm(t.name()));
-    /// let store = plan.load(&Default::default())?;
+    /// let store = plan.load()?;
     /// assert_eq!(store.get("model.norm.weight")?.dtype(), Dtype::F32);
     /// assert_eq!(store.get("model.embed_tokens.weight")?.dtype(), Dtype::F16);
     /// # Ok::<(), modeldir::Error>(())

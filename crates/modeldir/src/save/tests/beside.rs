@@ -144,7 +144,7 @@ fn after_a_cast_the_configuration_names_the_type_that_most_elements_have() {
         (plan.cast_where(Float::F16, |tensor| !is_small(tensor.name())), named("float16")),
     ] {
         let to = tempfile::tempdir().unwrap();
-        let store = plan.load(&crate::LoadOptions::default()).unwrap();
+        let store = plan.load().unwrap();
         store.save_with(to.path(), &copying(1 << 20)).unwrap();
         assert_eq!(text(to.path(), "config.json"), expected);
     }
@@ -159,7 +159,7 @@ fn a_broken_configuration_is_copied_as_it_is_and_an_error_after_a_cast() {
     let folder = floats("{\"dtype\": \"float32\"");
     let plan = ModelDir::open(folder.path()).unwrap().plan();
     let to = tempfile::tempdir().unwrap();
-    let store = |plan: &crate::LoadPlan| plan.load(&crate::LoadOptions::default()).unwrap();
+    let store = |plan: &crate::LoadPlan| plan.load().unwrap();
     let error = store(&plan.cast(Float::F16)).save_with(to.path(), &copying(9)).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Json(_)), "{error}");
     assert_eq!(error.path(), Some(&*folder.path().join("config.json")));
@@ -209,7 +209,7 @@ fn replacing_leaves_no_file_of_the_model_that_was_there() {
 fn a_model_can_be_saved_where_it_is_with_its_configuration() {
     let folder = floats("{\"dtype\": \"float32\"}");
     let plan = ModelDir::open(folder.path()).unwrap().plan().cast(Float::F16);
-    let store = plan.load(&crate::LoadOptions::default()).unwrap();
+    let store = plan.load().unwrap();
     store.save_with(folder.path(), &replacing(1 << 20)).unwrap();
     assert_eq!(text(folder.path(), "config.json"), "{\"dtype\": \"float16\"}");
     assert_eq!(loaded(folder.path()).get("small").unwrap().dtype(), Dtype::F16);
