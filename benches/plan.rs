@@ -4,7 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use modeldir::{ExpertSplit, LoadPlan, ModelDir, Partition, Topology, Uneven, Weights};
+use modeldir::partition::{ExpertSplit, Uneven};
+use modeldir::{LoadPlan, ModelDir, Partition, Rank, Topology, Weights};
 use modeldir_benches::{deepseek, median};
 
 const ROUNDS: usize = 15;
@@ -18,9 +19,10 @@ fn main() {
         "{:16}{:>10}{:>14}{:>12}{:>14}{:>10}",
         "", "tensors", "median ms", "min ms", "ns/tensor", "requests"
     );
-    let tp = Topology::tensor_parallel(1, 64).expect("a rank of 64");
-    let experts = Topology::tensor_parallel(1, 8).expect("a rank of 8");
-    let experts = experts.experts(1, 8, ExpertSplit::Linear).expect("a rank of 8");
+    let tp = Topology::tensor_parallel(Rank::new(1, 64).expect("a rank of 64"));
+    let rank = Rank::new(1, 8).expect("a rank of 8");
+    let experts = Topology::tensor_parallel(rank);
+    let experts = experts.experts(rank, ExpertSplit::Linear);
     for model in &models {
         measure("all", model, || model.plan());
         measure("tp 1/64", model, || plan_for(model, &tp));

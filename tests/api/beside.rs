@@ -305,7 +305,7 @@ fn quantization_is_found_in_files_beside_the_configuration() {
 
 #[test]
 fn a_broken_quantization_stops_only_those_who_need_it_and_is_read_once() {
-    let (rules, rank) = (Partition::default(), Topology::tensor_parallel(0, 1).unwrap());
+    let (rules, rank) = (Partition::default(), Topology::single());
     let put = |folder: &TempDir, text| fs::write(folder.path().join("quant_config.json"), text);
     let mut broken = Tree::new();
     broken.put("quant_config.json", "{");

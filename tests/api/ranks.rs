@@ -19,7 +19,8 @@ mod kept;
 
 use std::collections::BTreeMap;
 
-use modeldir::{ModelDir, Partition, Tensor, TensorStore, Topology, Uneven};
+use modeldir::partition::Uneven;
+use modeldir::{ModelDir, Partition, Rank, Tensor, TensorStore, Topology};
 use modeldir_fixtures::{PartDigest, RankDump, rank_dump, sha256_hex};
 
 /// Calls back with the store of each rank and with what transformers held there.
@@ -34,7 +35,7 @@ fn each_rank(
     for &size in sizes {
         for rank in 0..size {
             let dump = rank_dump(model, rank, size);
-            let topology = Topology::tensor_parallel(rank, size).unwrap();
+            let topology = Topology::tensor_parallel(Rank::new(rank, size).unwrap());
             let plan = dir.plan_for(&rules(&dir, &dump), &topology).unwrap();
             let store = plan.load().unwrap();
             assert_eq!(store.byte_len(), plan.bytes_selected());

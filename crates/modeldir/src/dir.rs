@@ -246,7 +246,7 @@ impl ModelDir {
     /// What was odd about rules and names is in [`LoadPlan::partition_report`]. Does no I/O.
     ///
     /// ```
-    /// use modeldir::{ModelDir, Partition, Topology};
+    /// use modeldir::{ModelDir, Partition, Rank, Topology};
     ///
     /// let model = ModelDir::open(modeldir_fixtures::model("llama"))?;
     /// let rules = br#"{"rules": [
@@ -255,7 +255,7 @@ impl ModelDir {
     ///     {"match": "**.(lm_head|embed_tokens).weight", "tp": "vocab"}
     /// ]}"#;
     /// let partition = Partition::from_json(rules)?;
-    /// let plan = model.plan_for(&partition, &Topology::tensor_parallel(1, 4)?)?;
+    /// let plan = model.plan_for(&partition, &Topology::tensor_parallel(Rank::new(1, 4)?))?;
     /// let store = plan.load()?;
     /// assert_eq!(store.get("model.layers.0.mlp.down_proj.weight")?.shape(), [64, 44]);
     /// assert_eq!(store.get("lm_head.weight")?.shape(), [80, 64]);

@@ -16,6 +16,7 @@ pub use kind::ErrorKind;
 use crate::json::JsonError;
 use crate::launch::LaunchError;
 use crate::partition::PartitionError;
+use crate::rank::RankError;
 
 /// The result of this crate's operations.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -115,6 +116,12 @@ impl From<JsonError> for Error {
 impl From<LaunchError> for Error {
     fn from(error: LaunchError) -> Self {
         ErrorKind::Launch(error).into()
+    }
+}
+
+impl From<RankError> for Error {
+    fn from(error: RankError) -> Self {
+        ErrorKind::Rank(error).into()
     }
 }
 

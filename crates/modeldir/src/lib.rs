@@ -76,9 +76,10 @@ mod load_async;
 mod map;
 mod natural;
 mod options;
-mod partition;
+pub mod partition;
 mod plan;
 mod quantization;
+mod rank;
 mod report;
 mod request;
 mod resolve;
@@ -107,13 +108,10 @@ pub use load::{Cancel, Io, LoadOptions, LoadStats, Memory, MemoryCheck, MemoryLi
 pub use load_async::TensorStream;
 pub use map::{MapOptions, Populate};
 pub use options::{Family, IndexPolicy, MissingShards, OpenOptions, Unindexed, Weights};
-pub use partition::{
-    Along, At, Axes, Axis, Cut, Ep, ExpertSplit, ExtraLayers, Heads, LayerSplit, Layout,
-    Misaligned, Misfit, Part, Partition, PartitionError, PartitionReport, Pattern, Pp, Rule, Split,
-    TensorShape, Topology, Tp, Uneven,
-};
+pub use partition::{Partition, Topology};
 pub use plan::{LoadPlan, PlannedTensor};
 pub use quantization::Quantization;
+pub use rank::Rank;
 pub use report::{Report, StrayTensor, TotalSize};
 pub use request::Request;
 pub use resolve::{IgnoreReason, IgnoredFile};

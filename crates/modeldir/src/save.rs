@@ -93,14 +93,14 @@ impl TensorStore {
     /// read whole later:
     ///
     /// ```
-    /// use modeldir::{ModelDir, Partition, Topology};
+    /// use modeldir::{ModelDir, Partition, Rank, Topology};
     ///
     /// # let path = modeldir_fixtures::model("llama");
     /// # let folder = tempfile::tempdir()?;
     /// # let to = folder.path();
     /// let model = ModelDir::open(path)?;
     /// let rules = Partition::for_config(model.config()?)?;
-    /// let plan = model.plan_for(&rules, &Topology::tensor_parallel(1, 4)?)?;
+    /// let plan = model.plan_for(&rules, &Topology::tensor_parallel(Rank::new(1, 4)?))?;
     /// let of_rank = to.join("rank-1-of-4");
     /// plan.load()?.save(&of_rank)?;
     ///

@@ -3,10 +3,8 @@
 use std::ops::Range;
 
 use arbitrary::{Result, Unstructured};
-use modeldir::{
-    Dtype, ExpertSplit, ExtraLayers, LayerSplit, Partition, Pp, Selection, TensorShape, Topology,
-    Tp,
-};
+use modeldir::partition::{ExpertSplit, ExtraLayers, LayerSplit, Pp, TensorShape, Tp};
+use modeldir::{Dtype, Partition, Rank, Selection, Topology};
 use tensorfile::{Header, HeaderOptions, TensorInfo};
 
 /// Parts of names, so that rules and tensors have something to do with each other.
@@ -124,19 +122,14 @@ fn check(rules: &Partition, tensors: &[TensorInfo], sizes: [usize; 3]) -> Result
 /// Every rank there is, of so many stages, tensor ranks and expert ranks.
 fn topologies([stages, ranks, experts]: [usize; 3]) -> Result<Vec<Topology>, String> {
     let mut all = Vec::new();
-    for stage in 0..stages {
-        for rank in 0..ranks {
-            for expert in 0..experts {
-                let topology = Topology::tensor_parallel(rank, ranks)
-                    .and_then(|topology| topology.pipeline(stage, stages, LayerSplit::Front));
-                let topology = match topology {
-                    Ok(topology) if experts == 1 => Ok(topology),
-                    topology => {
-                        topology.and_then(|t| t.experts(expert, experts, ExpertSplit::Linear))
-                    }
-                };
-                all.push(topology.map_err(|error| error.to_string())?);
-            }
+    for stage in Rank::all(stages) {
+        for rank in Rank::all(ranks) {
+            let topology = Topology::tensor_parallel(rank).pipeline(stage, LayerSplit::Front);
+            let topology = topology.map_err(|error| error.to_string())?;
+            all.extend(Rank::all(experts).map(|expert| match experts {
+                1 => topology.clone(),
+                _ => topology.clone().experts(expert, ExpertSplit::Linear),
+            }));
         }
     }
     Ok(all)

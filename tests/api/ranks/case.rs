@@ -2,9 +2,8 @@
 
 use std::fs;
 
-use modeldir::{
-    Error, ErrorKind, LoadOptions, LoadPlan, ModelDir, Partition, PartitionError, Topology,
-};
+use modeldir::partition::PartitionError;
+use modeldir::{Error, ErrorKind, LoadOptions, LoadPlan, ModelDir, Partition, Topology};
 use modeldir_fixtures::{DTYPES, Tensor, dtype_bits, file};
 use proptest::prelude::*;
 use serde_json::{Value, json};

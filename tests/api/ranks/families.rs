@@ -5,7 +5,8 @@ mod table;
 
 use std::collections::BTreeMap;
 
-use modeldir::{LoadPlan, ModelDir, Partition, Topology, Uneven};
+use modeldir::partition::Uneven;
+use modeldir::{LoadPlan, ModelDir, Partition, Topology};
 use serde_json::{Value, json};
 
 use models::{Model, models};

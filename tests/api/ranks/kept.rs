@@ -6,7 +6,7 @@ use std::fs;
 use std::num::NonZeroU64;
 
 use modeldir::{
-    ErrorKind, LoadOptions, LoadPlan, ModelDir, Partition, SaveOptions, Tensor, TensorStore,
+    ErrorKind, LoadOptions, LoadPlan, ModelDir, Partition, Rank, SaveOptions, Tensor, TensorStore,
     Topology,
 };
 use modeldir_fixtures::{ShardedModel, Tensor as Made};
@@ -184,7 +184,9 @@ fn directories_of_all_ranks_are_those_of_their_plans() {
     let partition = Partition::for_config(dir.config().unwrap()).unwrap();
     let mut saved = 0;
     for rank in 0..4 {
-        let plan = dir.plan_for(&partition, &Topology::tensor_parallel(rank, 4).unwrap()).unwrap();
+        let plan = dir
+            .plan_for(&partition, &Topology::tensor_parallel(Rank::new(rank, 4).unwrap()))
+            .unwrap();
         let folder = tempfile::tempdir().unwrap();
         let store = plan.load().unwrap();
         saved += store.save(folder.path()).unwrap().byte_len;
@@ -206,7 +208,7 @@ fn shards_and_their_order_change_nothing() {
     // Which of four shards holds a tensor: in turn, in runs, scattered.
     let arrangements: [fn(usize) -> usize; 3] = [|i| i % 4, |i| i / 3, |i| (7 * i + 2) % 12 / 3];
     for rank in 0..3 {
-        let topology = Topology::tensor_parallel(rank, 3).unwrap();
+        let topology = Topology::tensor_parallel(Rank::new(rank, 3).unwrap());
         let load = |shard: &fn(usize) -> usize| {
             let folder = tempfile::tempdir().unwrap();
             let model = names.iter().enumerate().fold(ShardedModel::new(4), |model, (i, name)| {

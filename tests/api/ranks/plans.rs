@@ -1,6 +1,7 @@
 //! The plans that transformers ships, on the names that are on disk: no rule of them is idle.
 
-use modeldir::{Partition, Selection, TensorShape, Topology};
+use modeldir::partition::TensorShape;
+use modeldir::{Partition, Selection, Topology};
 use serde_json::{Map, Value, json};
 use tensorfile::Dtype;
 

@@ -1,9 +1,7 @@
 //! Ranks that cannot be served: the exact error, and a message that says what would do.
 
-use modeldir::{
-    Error, ErrorKind, Misfit, ModelConfig, Partition, PartitionError, Quantization, Result,
-    TensorShape, Topology,
-};
+use modeldir::partition::{Misfit, PartitionError, TensorShape};
+use modeldir::{Error, ErrorKind, ModelConfig, Partition, Quantization, Result, Topology};
 use serde_json::{Value, json};
 use tensorfile::Dtype;
 

@@ -4,7 +4,7 @@
 use std::thread;
 
 use modeldir::{Beside, Cancel, Existing, LoadOptions, LoadPlan};
-use modeldir::{ErrorKind, Result, Topology};
+use modeldir::{ErrorKind, Rank, Result, Topology};
 use modeldir::{MapOptions, ModelDir, Populate};
 use modeldir::{OpenOptions, Partition, SaveOptions, Selection, TensorStore};
 use serde_json::json;
@@ -141,7 +141,7 @@ fn add(digests: &mut Digests, store: &TensorStore) {
 /// What the first of two ranks takes.
 fn of_rank(model: &ModelDir) -> Result<LoadPlan> {
     let rules = Partition::for_config(model.config()?)?;
-    model.plan_for(&rules, &Topology::tensor_parallel(0, 2)?)
+    model.plan_for(&rules, &Topology::tensor_parallel(Rank::new(0, 2)?))
 }
 
 fn asynchronous(

@@ -4,11 +4,10 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use modeldir::launch::Rank;
-use modeldir::{ExpertSplit, LayerSplit, Topology};
+use modeldir::partition::{Job, PartitionError};
+use modeldir::{Rank, Topology};
 
 use crate::run::{Result, Usage};
-use crate::text::counted;
 
 /// How many ranks a job has, by kind of parallelism.
 ///
@@ -48,13 +47,7 @@ impl JobArgs {
     ///
     /// If the job has another number of ranks, and as [`ranks`](Self::ranks).
     pub(crate) fn rank(self, rank: Rank) -> Result<Topology> {
-        let ranks = self.ranks()?;
-        if ranks.len() != rank.size() {
-            let expected = counted(ranks.len(), "rank");
-            let message = format!("--tp, --pp and --ep make {expected}, this is {rank}");
-            return Err(Usage::new(message).into());
-        }
-        Ok(ranks[rank.rank()].clone())
+        Ok(self.job().rank(rank).map_err(usage)?)
     }
 
     /// Every rank of the job, in order.
@@ -63,24 +56,17 @@ impl JobArgs {
     ///
     /// If neither of the numbers of ranks in a stage divides the other.
     pub(crate) fn ranks(self) -> Result<Vec<Topology>> {
-        let [tp, pp, ep] = [self.tp, self.pp, self.ep].map(|n| n.map_or(1, NonZeroUsize::get));
-        let in_stage = tp.max(ep);
-        if in_stage % tp.min(ep) != 0 {
-            let message = format!("--tp {tp} and --ep {ep}: neither divides the other");
-            return Err(Usage::new(message).into());
-        }
-        let cut_experts = in_stage / ep;
-        let stages = (0..pp).flat_map(|stage| (0..in_stage).map(move |rank| (stage, rank)));
-        stages
-            .map(|(stage, rank)| {
-                let topology = Topology::tensor_parallel(rank % tp, tp)?
-                    .pipeline(stage, pp, LayerSplit::Front)?
-                    .experts(rank / cut_experts, ep, ExpertSplit::Linear)?
-                    .expert_tensor_parallel(rank % cut_experts, cut_experts)?;
-                Ok(topology)
-            })
-            .collect()
+        Ok(self.job().ranks().map_err(usage)?.collect())
     }
+
+    fn job(self) -> Job {
+        let [tp, pp, ep] = [self.tp, self.pp, self.ep].map(|n| n.map_or(1, NonZeroUsize::get));
+        Job { tp, pp, ep }
+    }
+}
+
+fn usage(error: PartitionError) -> Usage {
+    Usage::new(error.to_string())
 }
 
 /// Returns the place of a rank as `tp 1/4, pp 0/2`, without what there is only one of.
@@ -99,8 +85,8 @@ pub(crate) fn of_rank(dir: &Path, rank: Rank) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::{JobArgs, place};
-    use modeldir::Topology;
-    use modeldir::launch::Rank;
+    use modeldir::partition::Job;
+    use modeldir::{Rank, Topology};
     use std::num::NonZeroUsize;
 
     fn ranks(numbers: [usize; 3]) -> Vec<Topology> {
@@ -109,25 +95,10 @@ mod tests {
     }
 
     #[test]
-    fn ranks_of_a_stage_are_neighbours() {
-        let expected: Vec<_> =
-            (0..6).map(|rank| Topology::from_flat_rank(rank, 2, 3).unwrap()).collect();
-        assert_eq!(ranks([3, 2, 0]), expected);
+    fn ranks_are_those_of_the_library() {
+        let expected: Vec<_> = Job { tp: 4, pp: 2, ep: 2 }.ranks().unwrap().collect();
+        assert_eq!(ranks([4, 2, 2]), expected);
         assert_eq!(ranks([0, 0, 0]), [Topology::single()]);
-    }
-
-    #[test]
-    fn the_same_ranks_cut_tensors_and_share_out_experts() {
-        let places = |numbers| -> Vec<[String; 3]> {
-            let at = |t: &Topology| [t.tp(), t.ep(), t.expert_tp()].map(|at| at.to_string());
-            ranks(numbers).iter().map(at).collect()
-        };
-        assert_eq!(places([2, 1, 2]), [["0/2", "0/2", "0/1"], ["1/2", "1/2", "0/1"]]);
-        let experts_cut = places([4, 1, 2]);
-        assert_eq!(experts_cut[1], ["1/4", "0/2", "1/2"]);
-        assert_eq!(experts_cut[2], ["2/4", "1/2", "0/2"]);
-        let tensors_repeated = places([2, 1, 4]);
-        assert_eq!(tensors_repeated[3], ["1/2", "3/4", "0/1"]);
         let [tp, ep] = [NonZeroUsize::new(4), NonZeroUsize::new(6)];
         assert!(JobArgs { tp, pp: None, ep }.ranks().is_err());
     }

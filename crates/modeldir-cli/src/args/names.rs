@@ -1,7 +1,8 @@
 //! Options that choose tensors by their names.
 
 use clap::Args;
-use modeldir::{LoadPlan, Pattern};
+use modeldir::LoadPlan;
+use modeldir::partition::Pattern;
 
 use crate::run::Result;
 

@@ -1,11 +1,10 @@
 //! Options that say how tensors are cut over ranks.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use modeldir::{Error, ErrorKind, ModelDir, Partition, PartitionError, Uneven};
-use tensorfile::PathText;
+use modeldir::partition::{PartitionError, Uneven};
+use modeldir::{Error, ErrorKind, ModelDir, Partition};
 
 use crate::run::Result;
 
@@ -55,8 +54,8 @@ impl RuleArgs {
                 return Err(format!("{error}; rules can be given with --rules FILE").into());
             }
             (None, built_in) => built_in?,
-            (Some(path), Ok(built_in)) => in_front(read(path)?, built_in),
-            (Some(path), Err(error)) if has_none(&error) => read(path)?,
+            (Some(path), Ok(built_in)) => Partition::from_file(path)?.or(built_in),
+            (Some(path), Err(error)) if has_none(&error) => Partition::from_file(path)?,
             (Some(_), Err(error)) => return Err(error.into()),
         };
         match self.uneven {
@@ -69,25 +68,11 @@ impl RuleArgs {
     }
 }
 
-fn read(path: &Path) -> Result<Partition> {
-    let bytes = fs::read(path).map_err(|error| format!("{}: {error}", PathText(path)))?;
-    Ok(Partition::from_json(&bytes).map_err(|error| error.at(path))?)
-}
-
-/// One's own rules and whatever else they say, with others behind them.
-fn in_front(own: Partition, others: Partition) -> Partition {
-    Partition {
-        num_layers: own.num_layers.or(others.num_layers),
-        num_experts: own.num_experts.or(others.num_experts),
-        rules: [own.rules, others.rules].concat(),
-        ..own
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::RuleArgs;
-    use modeldir::{ModelDir, Partition, Uneven};
+    use modeldir::partition::{Uneven, Unmatched};
+    use modeldir::{ModelDir, Partition};
 
     fn partition(model: &str, rules: &str) -> Partition {
         let file = tempfile::NamedTempFile::new().unwrap();
@@ -98,7 +83,8 @@ mod tests {
 
     #[test]
     fn built_in_rules_follow_those_of_the_file() {
-        let rules = r#"{"rules": [{"match": "lm_head.*"}], "uneven": "chunk", "strict": true}"#;
+        let rules =
+            r#"{"rules": [{"match": "lm_head.*"}], "uneven": "chunk", "unmatched": "error"}"#;
         let own: Partition = serde_json::from_str(rules).unwrap();
         assert_eq!(partition("bert", rules), own);
 
@@ -106,6 +92,9 @@ mod tests {
         let built_in = Partition::for_config(llama.config().unwrap()).unwrap();
         let found = partition("llama", rules);
         assert_eq!(found.rules, [own.rules, built_in.rules].concat());
-        assert_eq!((found.uneven, found.strict, found.num_layers), (Uneven::Chunk, true, Some(3)));
+        assert_eq!(
+            (found.uneven, found.unmatched, found.num_layers),
+            (Uneven::Chunk, Unmatched::Error, Some(3))
+        );
     }
 }

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use clap::ArgGroup;
-use modeldir::{At, LoadPlan, Topology};
+use modeldir::{LoadPlan, Rank, Topology};
 use serde_json::{Map, Value};
 
 use crate::args::{ModelArgs, NameArgs, RuleArgs};
@@ -33,7 +33,7 @@ pub(crate) struct Args {
     names: NameArgs,
     /// Take what tensor-parallel rank R of N holds, counted from 0, as 1/4
     #[arg(long, value_name = "R/N")]
-    tp: Option<At>,
+    tp: Option<Rank>,
     #[command(flatten)]
     rules: RuleArgs,
     /// Print one JSON object {name: {dtype, shape, sha256}} instead of lines
@@ -67,8 +67,8 @@ impl Args {
         let model = self.model.open()?;
         let plan = match self.tp {
             None => model.plan(),
-            Some(at) => {
-                let topology = Topology::tensor_parallel(at.rank(), at.size())?;
+            Some(rank) => {
+                let topology = Topology::tensor_parallel(rank);
                 model.plan_for(&self.rules.partition(&model)?, &topology)?
             }
         };

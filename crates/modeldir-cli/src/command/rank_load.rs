@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use modeldir::At;
-use modeldir::launch::{self, Rank};
+use modeldir::Rank;
+use modeldir::launch::{self, ProcessRank};
 
 use crate::args::{JobArgs, ModelArgs, RuleArgs, of_rank};
 use crate::json::one_line;
@@ -31,7 +31,7 @@ pub(crate) struct Args {
     model: ModelArgs,
     /// The rank of this process, counted from 0, and how many there are, whatever the launcher says
     #[arg(long, value_name = "R/N")]
-    rank: Option<At>,
+    rank: Option<Rank>,
     #[command(flatten)]
     job: JobArgs,
     #[command(flatten)]
@@ -46,7 +46,11 @@ pub(crate) struct Args {
 
 impl Args {
     pub(super) fn run(&self, out: &mut Output) -> Result {
-        let rank = self.rank()?;
+        let said = self.said()?;
+        let rank = self.rank.or(said.map(Rank::from)).ok_or(Usage::new(
+            "no launcher says which rank this is: start it with mpirun, torchrun or srun, \
+             or give --rank, such as --rank 0/4",
+        ))?;
         let model = self.model.open()?;
         let topology = self.job.or_tp(rank.size()).rank(rank)?;
         let plan = model.plan_for(&self.rules.partition(&model)?, &topology)?;
@@ -57,20 +61,14 @@ impl Args {
             store.save(folder)?;
         }
         let saved = folder.as_deref().map(Path::new);
-        let done = RankLoad { rank, plan: &plan, store: &store, saved };
+        let done = RankLoad { rank, said, plan: &plan, store: &store, saved };
         let line = if self.json { one_line(&done.json())? } else { done.to_string() };
         // One write, since all ranks share the terminal.
         Ok(out.write_all(format!("{line}\n").as_bytes())?)
     }
 
-    fn rank(&self) -> Result<Rank> {
-        if let Some(at) = self.rank {
-            return Ok(Rank::new(at.rank(), at.size())?);
-        }
-        let said = launch::rank_from_env()?;
-        Ok(said.ok_or(Usage::new(
-            "no launcher says which rank this is: start it with mpirun, torchrun or srun, \
-             or give --rank, such as --rank 0/4",
-        ))?)
+    /// What the launcher says, unless --rank says it.
+    fn said(&self) -> Result<Option<ProcessRank>> {
+        Ok(if self.rank.is_some() { None } else { launch::rank_from_env()? })
     }
 }

@@ -3,8 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use modeldir::launch::Rank;
-use modeldir::{At, Beside, Existing, Float, LoadPlan, ModelDir, SaveOptions};
+use modeldir::{Beside, Existing, Float, LoadPlan, ModelDir, Rank, SaveOptions};
 
 use crate::args::{JobArgs, ModelArgs, NameArgs, RuleArgs, Size, of_rank, parse_float};
 use crate::json::print_json;
@@ -46,7 +45,7 @@ pub(crate) struct Args {
     job: JobArgs,
     /// Save the part of this rank only, counted from 0
     #[arg(long, value_name = "R/N")]
-    rank: Option<At>,
+    rank: Option<Rank>,
     #[command(flatten)]
     rules: RuleArgs,
     /// Replace the weights of the directory, and the files beside them
@@ -80,7 +79,7 @@ impl Args {
 
     /// The chosen ranks, or the whole model.
     fn save_dirs(&self, model: &ModelDir) -> Result<Vec<SavedModel>> {
-        let size = self.rank.map_or(1, At::size);
+        let size = self.rank.map_or(1, Rank::size);
         if self.rank.is_none() && !self.job.is_given() {
             return Ok(vec![self.save_dir(&model.plan(), &self.to)?]);
         }
@@ -88,9 +87,9 @@ impl Args {
         let ranks = self.job.or_tp(size).ranks()?;
         let chosen = match self.rank {
             None => 0..ranks.len(),
-            Some(at) => {
-                self.job.or_tp(size).rank(Rank::new(at.rank(), at.size())?)?;
-                at.rank()..at.rank() + 1
+            Some(rank) => {
+                self.job.or_tp(size).rank(rank)?;
+                rank.rank()..rank.rank() + 1
             }
         };
         let mut saved = Vec::with_capacity(chosen.len());

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
-use modeldir::{IndexedTensor, ModelDir, Partition, Selection, TensorShape, Topology};
+use modeldir::partition::TensorShape;
+use modeldir::{IndexedTensor, ModelDir, Partition, Selection, Topology};
 use tensorfile::ByteRuns;
 
 use crate::run::Result;
@@ -132,6 +133,7 @@ fn covered_twice(runs: &[ByteRuns], counts: &[usize]) -> Vec<Range<usize>> {
 mod tests {
     use super::Holdings;
     use crate::args::JobArgs;
+    use modeldir::partition::Job;
     use modeldir::{ModelDir, Partition, Topology};
 
     fn open(model: &str) -> ModelDir {
@@ -169,7 +171,7 @@ mod tests {
             {"match": "model.embed_tokens.weight", "pp": "first"},
             {"match": "lm_head.weight", "tp": "skip"}
         ]}"#;
-        let stages = [0, 1].map(|rank| Topology::from_flat_rank(rank, 2, 1).unwrap());
+        let stages = Job { pp: 2, ..Job::default() }.ranks().unwrap().collect::<Vec<_>>();
         let found = Holdings::new(&open("llama"), &serde_json::from_str(rules).unwrap(), &stages);
         let found = found.unwrap();
         assert_eq!(

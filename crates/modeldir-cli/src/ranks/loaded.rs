@@ -3,8 +3,8 @@
 use std::fmt;
 use std::path::Path;
 
-use modeldir::launch::{Launcher, Rank};
-use modeldir::{LoadPlan, TensorStore};
+use modeldir::launch::{Launcher, ProcessRank};
+use modeldir::{LoadPlan, Rank, TensorStore};
 use serde_json::{Value, json};
 use tensorfile::PathText;
 
@@ -17,6 +17,8 @@ use crate::text::{bytes, counted, rate, time};
 pub(crate) struct RankLoad<'a> {
     /// The rank.
     pub(crate) rank: Rank,
+    /// What the launcher said of it, if one did.
+    pub(crate) said: Option<ProcessRank>,
     /// What it was to load.
     pub(crate) plan: &'a LoadPlan,
     /// The loaded tensors.
@@ -33,9 +35,9 @@ impl RankLoad<'_> {
         json!({
             "rank": rank.rank(),
             "size": rank.size(),
-            "launcher": rank.launcher().map(|launcher| launcher.to_string()),
-            "local_rank": rank.local_rank(),
-            "local_size": rank.local_size(),
+            "launcher": self.said.map(|said| said.launcher().to_string()),
+            "local_rank": self.said.and_then(ProcessRank::local_rank),
+            "local_size": self.said.and_then(ProcessRank::local_size),
             "tensors": self.store.len(),
             "bytes_selected": self.store.byte_len(),
             "bytes_planned": self.plan.bytes_read(),
@@ -56,11 +58,13 @@ impl RankLoad<'_> {
 impl fmt::Display for RankLoad<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (rank, stats) = (self.rank, self.store.stats());
-        let launcher = rank.launcher().as_ref().map_or("--rank".to_owned(), Launcher::to_string);
+        let launcher = self.said.map(ProcessRank::launcher);
+        let launcher = launcher.as_ref().map_or("--rank".to_owned(), Launcher::to_string);
         let (tensors, size) = (counted(self.store.len(), "tensor"), bytes(self.store.byte_len()));
         let (took, rate) = (time(stats.elapsed), rate(stats.bytes_read, stats.elapsed));
         let (read, planned) = (stats.bytes_read, self.plan.bytes_read());
-        write!(f, "rank {rank} ({launcher}): {tensors}, {size} in {took}, {rate}, ")?;
+        let (number, ranks) = (rank.rank(), rank.size());
+        write!(f, "rank {number} of {ranks} ({launcher}): {tensors}, {size} in {took}, {rate}, ")?;
         write!(f, "{read} of {planned} planned bytes read, digest {}", self.digest())?;
         self.saved.map_or(Ok(()), |folder| write!(f, ", saved in {}", PathText(folder)))
     }

@@ -155,7 +155,7 @@ fn rank_load_is_no_rank_by_default() {
     assert!(stderr(&half).contains("WORLD_SIZE is not"), "{half:?}");
     let run = |args: &[&str]| command("rank-load").arg(llama()).args(args).output().unwrap();
     let more = run(&["--rank=0/4", "--tp=2", "--pp=4"]);
-    assert!(stderr(&more).contains("make 8 ranks, this is 0 of 4"), "{more:?}");
+    assert!(stderr(&more).contains("make 8 ranks, and there are 4"), "{more:?}");
     let staged = run(&["--rank=3/4", "--tp=2", "--pp=2"]);
     assert!(stdout(&staged).starts_with("rank 3 of 4 (--rank): 11 tensors, "), "{staged:?}");
 }

@@ -10,6 +10,7 @@ use crate::json::JsonError;
 use crate::launch::LaunchError;
 use crate::load::MemoryLimit;
 use crate::partition::PartitionError;
+use crate::rank::RankError;
 
 /// What was wrong, with expected and found values.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -50,6 +51,9 @@ pub enum ErrorKind {
     /// The environment does not give the rank of this process.
     #[error(transparent)]
     Launch(#[from] LaunchError),
+    /// A rank does not exist.
+    #[error(transparent)]
+    Rank(#[from] RankError),
     /// A JSON file is not valid.
     #[error(transparent)]
     Json(#[from] JsonError),

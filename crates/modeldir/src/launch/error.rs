@@ -2,9 +2,9 @@
 
 use tensorfile::Quoted;
 
-use super::Launcher;
+use super::launcher::Launcher;
 
-/// Why the environment, or a text, does not give the rank of this process.
+/// Why the environment does not give the rank of this process.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LaunchError {
@@ -37,11 +37,5 @@ pub enum LaunchError {
         numbers: [usize; 2],
         /// What is wrong with them.
         reason: &'static str,
-    },
-    /// A text does not have the form rank/size.
-    #[error("{}: expected rank/size, such as 0/4", Quoted(text))]
-    NotARank {
-        /// The text.
-        text: Box<str>,
     },
 }

@@ -3,10 +3,10 @@
 use std::ffi::OsString;
 
 use super::LaunchError;
-use super::{Launcher, Rank, rank_from};
+use super::{Launcher, ProcessRank, rank_from};
 
 /// The rank in an environment written as `NAME=value NAME=value`.
-fn rank(environment: &str) -> Result<Option<Rank>, LaunchError> {
+fn rank(environment: &str) -> Result<Option<ProcessRank>, LaunchError> {
     let pairs: Vec<_> =
         environment.split_whitespace().filter_map(|pair| pair.split_once('=')).collect();
     rank_from(|name| pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into()))
@@ -53,9 +53,9 @@ fn every_launcher_is_understood() {
         ),
     ] {
         let found = rank(environment).unwrap().unwrap();
-        assert_eq!((found.rank(), found.size()), rank_and_size, "{environment}");
+        assert_eq!((found.rank().rank(), found.rank().size()), rank_and_size, "{environment}");
         assert_eq!((found.local_rank(), found.local_size()), local, "{environment}");
-        assert_eq!(found.launcher(), Some(launcher), "{environment}");
+        assert_eq!(found.launcher(), launcher, "{environment}");
     }
 }
 
@@ -71,11 +71,11 @@ fn the_first_complete_pair_decides() {
     for (number, (_, launcher)) in pairs.iter().enumerate() {
         let last_first: Vec<_> = pairs[number..].iter().rev().map(|(pair, _)| *pair).collect();
         let found = rank(&last_first.join(" ")).unwrap().unwrap();
-        assert_eq!((found.rank(), found.launcher()), (number, Some(*launcher)));
+        assert_eq!((found.rank().rank(), found.launcher()), (number, *launcher));
     }
     // Launchers after the first complete one are not read.
     let found = rank("RANK=1 WORLD_SIZE=2 PMI_RANK=7 SLURM_STEP_NUM_TASKS=x").unwrap().unwrap();
-    assert_eq!((found.rank(), found.size()), (1, 2));
+    assert_eq!((found.rank().rank(), found.rank().size()), (1, 2));
 }
 
 #[test]
@@ -99,11 +99,11 @@ fn a_process_that_no_launcher_started_has_no_rank() {
 #[test]
 fn the_size_under_srun_is_that_of_the_step() {
     let found = rank("SLURM_PROCID=1 SLURM_NTASKS=4 SLURM_STEP_NUM_TASKS=2").unwrap().unwrap();
-    assert_eq!((found.rank(), found.size()), (1, 2));
+    assert_eq!((found.rank().rank(), found.rank().size()), (1, 2));
     // srun --mpi=pmi2 sets both kinds.
     let both = "PMI_RANK=1 PMI_SIZE=2 SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=2 SLURM_LOCALID=1";
     let found = rank(both).unwrap().unwrap();
-    assert_eq!((found.launcher(), found.local_rank()), (Some(Launcher::Pmi), None));
+    assert_eq!((found.launcher(), found.local_rank()), (Launcher::Pmi, None));
 }
 
 #[test]
@@ -197,15 +197,4 @@ fn rejects_a_value_that_is_not_text() {
     };
     let error = rank_from(look_up).unwrap_err();
     assert_eq!(error.to_string(), "RANK=\"\u{fffd}\": not a whole number");
-}
-
-#[test]
-fn an_explicit_rank_is_checked_too() {
-    let rank = Rank::new(1, 2).unwrap();
-    assert_eq!((rank.rank(), rank.size(), rank.launcher()), (1, 2, None));
-    assert_eq!((rank.local_rank(), rank.local_size()), (None, None));
-    for (rank, size) in [(2, 2), (0, 0), (usize::MAX, 1)] {
-        let error = Rank::new(rank, size).unwrap_err();
-        assert!(error.to_string().starts_with(&format!("rank={rank}, size={size}: ")), "{error}");
-    }
 }

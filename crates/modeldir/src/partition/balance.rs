@@ -19,7 +19,8 @@ impl Partition {
     /// pipeline with a stage for each device.
     ///
     /// ```
-    /// use modeldir::{LayerSplit, Partition};
+    /// use modeldir::partition::LayerSplit;
+    /// use modeldir::Partition;
     ///
     /// let tensors = [("layers.0.w", 10), ("layers.1.w", 10), ("layers.2.w", 10)];
     /// let split = Partition::default().balance_by_bytes(tensors, &[40, 20])?;
@@ -143,8 +144,9 @@ impl<'a> Loads<'a> {
 
 #[cfg(test)]
 mod tests {
+    use crate::partition::PartitionError;
     use crate::partition::{LayerSplit, Partition};
-    use crate::{Error, ErrorKind, PartitionError};
+    use crate::{Error, ErrorKind};
 
     fn model() -> (Partition, Vec<(String, u64)>) {
         let rules = r#"{"rules": [

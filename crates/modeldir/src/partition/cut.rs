@@ -7,7 +7,7 @@ use super::error::PartitionError;
 use super::kinds::Kinds;
 use super::matcher::{Decided, Matcher};
 use super::report::PartitionReport;
-use super::rules::Partition;
+use super::rules::{Partition, Unmatched};
 use super::siblings::{Siblings, TensorShape};
 use super::topology::Topology;
 use crate::{Quantization, Result};
@@ -36,7 +36,8 @@ impl Partition {
     /// - [`PartitionError::LayerSizes`] if stages of given sizes do not make the layers.
     /// - [`PartitionError::Number`] if the expert or stage of a tensor does not exist.
     /// - [`PartitionError::Pattern`] for a rule that contradicts itself.
-    /// - [`PartitionError::UnusedRules`] or [`PartitionError::UnmatchedTensors`] if the rules are [`strict`](Self::strict).
+    /// - [`PartitionError::UnusedRules`] or [`PartitionError::UnmatchedTensors`] if
+    ///   [`unmatched`](Self::unmatched) refuses them.
     pub fn cut(
         &self,
         topology: &Topology,
@@ -62,10 +63,11 @@ impl Partition {
         let parts = decided.iter().enumerate().map(|(i, decided)| cutter.part(i, decided));
         let parts = parts.collect::<Result<_>>()?;
         let report = cutter.report(&matcher, &decided);
-        if self.strict && !report.unused.is_empty() {
+        let is_refused = self.unmatched == Unmatched::Error;
+        if is_refused && !report.unused.is_empty() {
             return Err(PartitionError::UnusedRules { patterns: report.unused.into() }.into());
         }
-        if self.strict && !report.unmatched.is_empty() {
+        if is_refused && !report.unmatched.is_empty() {
             return Err(
                 PartitionError::UnmatchedTensors { tensors: report.unmatched.into() }.into()
             );

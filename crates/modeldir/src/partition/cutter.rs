@@ -11,13 +11,14 @@ use super::matcher::{Decided, Matcher};
 use super::misfit::Misfit;
 use super::placement::ExpertSplit;
 use super::report::PartitionReport;
-use super::rule::{Ep, Rule};
+use super::rule::{Ep, Rule, Unused};
 use super::rules::Partition;
 use super::siblings::{Siblings, TensorShape};
 use super::stage::Stage;
-use super::topology::{At, Topology};
+use super::topology::Topology;
 use super::tp::{Axis, Misaligned, Tp};
 use super::weight_layout::{Member, OnDisk, Side};
+use crate::rank::Rank;
 use crate::{Error, Quantization, Result};
 
 /// The rules and tensors as seen by one rank.
@@ -48,7 +49,7 @@ struct Target<'a> {
     rule: Option<&'a Rule>,
     layer: Option<usize>,
     ep: Ep,
-    at: At,
+    at: Rank,
     tp: &'a Tp,
 }
 
@@ -137,7 +138,7 @@ impl<'a> Cutter<'a> {
     /// Whether the rank has all experts, because they are not divided.
     fn has_all_experts(&self) -> bool {
         let split = self.topology.expert_split();
-        self.topology.ep() == At::ONLY && !matches!(split, ExpertSplit::Slots(_))
+        self.topology.ep() == Rank::ONLY && !matches!(split, ExpertSplit::Slots(_))
     }
 
     fn has_expert(&mut self, target: &Target<'_>, expert: Option<usize>) -> Result<bool> {
@@ -174,7 +175,7 @@ impl<'a> Cutter<'a> {
         rule: Option<usize>,
     ) -> Result<Option<(usize, Vec<Piece>)>> {
         let Tp::Split(split) = target.tp else { return Ok(None) };
-        if target.at == At::ONLY {
+        if target.at == Rank::ONLY {
             return Ok(None);
         }
         let misaligned = split.misaligned.unwrap_or(self.partition.misaligned);
@@ -222,7 +223,7 @@ impl<'a> Cutter<'a> {
             let ranges = pieces.into_iter().map(|piece| piece.range).collect();
             selection = restrict(selection, shape, dim, ranges);
         }
-        if target.at != At::ONLY && *target.tp != Tp::First {
+        if target.at != Rank::ONLY && *target.tp != Tp::First {
             let bytes = byte_len(&target.member.tensor, &shared);
             self.replicated_bytes = self.replicated_bytes.saturating_add(bytes);
         }
@@ -233,8 +234,9 @@ impl<'a> Cutter<'a> {
     pub(super) fn report(&self, matcher: &Matcher<'_>, decided: &[Decided]) -> PartitionReport {
         let lacks_axis = |i: usize| self.cuts.get(i) == Some(&Some(false));
         let rules = self.partition.rules.iter().enumerate();
-        let unused =
-            rules.filter(|(i, rule)| !rule.optional && (!matcher.has_used(*i) || lacks_axis(*i)));
+        let unused = rules.filter(|(i, rule)| {
+            rule.unused == Unused::Report && (!matcher.has_used(*i) || lacks_axis(*i))
+        });
         let names = decided.iter().zip(self.siblings.0).filter(|(decided, _)| !decided.matched);
         PartitionReport {
             unused: unused.map(|(_, rule)| rule.pattern.to_string()).collect(),

@@ -108,6 +108,26 @@ pub enum PartitionError {
         /// Number of layers, if it is known.
         layers: Option<usize>,
     },
+    /// The numbers of ranks of a job do not go together.
+    #[error(
+        "tp {tp}, pp {pp}, ep {ep}: each is at least 1, and of tp and ep one divides the other"
+    )]
+    UnevenJob {
+        /// Ranks that cut tensors between them.
+        tp: usize,
+        /// Stages of a pipeline.
+        pp: usize,
+        /// Ranks of a stage that share out experts.
+        ep: usize,
+    },
+    /// A rank is one of another number than a job has.
+    #[error("tp, pp and ep make {ranks} ranks, and there are {size}")]
+    JobSize {
+        /// Ranks of the job.
+        ranks: usize,
+        /// Ranks that there are.
+        size: usize,
+    },
     /// A tensor is said to be of an expert or a stage that does not exist.
     #[error("{what} {number} is not one of {count}, counted from 0")]
     Number {
@@ -126,9 +146,9 @@ pub enum PartitionError {
         /// Bytes of each device.
         budgets: Box<[u64]>,
     },
-    /// Rules of a strict partition match no tensor.
+    /// Rules match no tensor, and the partition refuses that.
     #[error(
-        "{} rules match nothing, and Partition::strict is set: {}",
+        "{} rules match nothing, and Partition::unmatched is Error: {}",
         patterns.len(),
         Shown(patterns)
     )]
@@ -136,9 +156,9 @@ pub enum PartitionError {
         /// The patterns of the rules.
         patterns: Box<[String]>,
     },
-    /// No rule of a strict partition matches these tensors.
+    /// No rule matches these tensors, and the partition refuses that.
     #[error(
-        "{} tensors that no rule matches, and Partition::strict is set: {}",
+        "{} tensors that no rule matches, and Partition::unmatched is Error: {}",
         tensors.len(),
         Shown(tensors)
     )]

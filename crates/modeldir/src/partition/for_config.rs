@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 
 use super::error::PartitionError;
 use super::layouts::block_size;
-use super::rule::{Pp, Rule};
+use super::rule::{Pp, Rule, Unused};
 use super::rules::Partition;
 use super::tables::{FAMILIES, Family, Line, Place, Take};
 use super::tp::{Axis, Heads, Part, Split, Tp};
@@ -14,7 +14,7 @@ impl Partition {
     /// The built-in rules for the `model_type` of a configuration, with the numbers of this model.
     ///
     /// There are rules for the families that [`families`](Self::families) lists. They know names
-    /// that a model may lack, so all of them are [`optional`](Rule::optional). Rules of one's own
+    /// that a model may lack, so none of them is reported as [unused](Rule::unused). Rules of one's own
     /// go before them: [`with_rules`](Self::with_rules).
     ///
     /// Query heads stay whole; neighbouring ranks share key and value heads if there are more
@@ -22,14 +22,15 @@ impl Partition {
     /// last ranks get less. Routers and norms are on every rank.
     ///
     /// ```
-    /// use modeldir::{ModelConfig, Partition, TensorShape, Topology};
+    /// use modeldir::partition::TensorShape;
+    /// use modeldir::{ModelConfig, Partition, Rank, Topology};
     /// use tensorfile::{Dtype, Selection};
     ///
     /// let json = br#"{"model_type": "phi3", "num_attention_heads": 4, "num_hidden_layers": 1}"#;
     /// let config = ModelConfig::from_json("config.json", json)?;
     /// let name = "model.layers.0.self_attn.qkv_proj.weight";
     /// let tensor = TensorShape { name, dtype: Dtype::BF16, shape: &[192, 64] };
-    /// let ranks = Topology::tensor_parallel(1, 2)?;
+    /// let ranks = Topology::tensor_parallel(Rank::new(1, 2)?);
     /// let cut = Partition::for_config(&config)?.cut(&ranks, None, &[tensor])?;
     /// let rows = vec![32..64, 96..128, 160..192];
     /// assert_eq!(cut.parts, [Some(Selection::all().with_ranges(0, rows))]);
@@ -93,7 +94,7 @@ impl<'a> Numbers<'a> {
             ep: line.ep,
             pp,
             layout: line.layout,
-            optional: true,
+            unused: Unused::Ignore,
         })
     }
 
@@ -162,7 +163,8 @@ mod tests {
     use serde_json::json;
     use tensorfile::{Dtype, Selection};
 
-    use crate::{Misaligned, ModelConfig, Partition, Result, TensorShape, Topology};
+    use crate::partition::{Misaligned, TensorShape};
+    use crate::{ModelConfig, Partition, Rank, Result, Topology};
 
     #[test]
     fn a_gate_stays_beside_its_up_even_where_blocks_are_covered() {
@@ -175,7 +177,7 @@ mod tests {
         let name = "model.layers.0.mlp.experts.gate_up_proj";
         let tensor = TensorShape { name, dtype: Dtype::BF16, shape: &[2, 8, 12] };
         let part = |rank: usize, size: usize| -> Result<Option<Selection>, crate::Error> {
-            let ranks = Topology::tensor_parallel(rank, size)?;
+            let ranks = Topology::tensor_parallel(Rank::new(rank, size)?);
             Ok(rules.cut(&ranks, None, &[tensor])?.parts.remove(0))
         };
         assert_eq!(part(1, 2).unwrap(), Some(Selection::all().with_range(2, 6..12)));

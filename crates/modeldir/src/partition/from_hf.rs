@@ -6,10 +6,10 @@ use std::num::NonZeroUsize;
 
 use super::error::PartitionError;
 use super::pattern::Pattern;
-use super::rule::{Ep, Rule};
-use super::rules::{Partition, from_bytes};
+use super::rule::{Ep, Rule, Unused};
+use super::rules::{Partition, from_text};
 use super::tp::{Axis, Part, Split, Tp, Uneven};
-use crate::Result;
+use crate::{Result, json};
 
 /// Styles of transformers that concern communication only, and cut nothing.
 const HOOKS_ONLY: [&str; 12] = [
@@ -90,7 +90,7 @@ impl Partition {
     /// [`ErrorKind::Json`](crate::ErrorKind::Json) if the bytes are no such object;
     /// [`PartitionError::TpStyle`] for an unknown style; [`PartitionError::Pattern`] for a key or a name that is no pattern.
     pub fn from_hf(plan: &[u8], renames: &[(&str, &str)]) -> Result<Self> {
-        let plan: BTreeMap<String, String> = from_bytes(plan)?;
+        let plan: BTreeMap<String, String> = from_text(json::text(plan)?)?;
         let mut rules = Vec::with_capacity(plan.len());
         // A parameter comes before its module.
         let mut keys: Vec<_> = plan.iter().collect();
@@ -139,8 +139,8 @@ fn rule(pattern: Pattern, style: Style) -> Rule {
         Style::Experts => Some(Ep::Axis),
         _ => None,
     };
-    let optional = style == Style::Whole;
-    Rule { tp, ep, optional, ..Rule::new(pattern) }
+    let unused = if style == Style::Whole { Unused::Ignore } else { Unused::Report };
+    Rule { tp, ep, unused, ..Rule::new(pattern) }
 }
 
 #[cfg(test)]
@@ -148,7 +148,8 @@ mod tests {
     use serde_json::json;
     use tensorfile::{Dtype, Selection};
 
-    use crate::{ErrorKind, JsonError, Partition, PartitionError, TensorShape, Topology};
+    use crate::partition::{PartitionError, TensorShape};
+    use crate::{ErrorKind, JsonError, Partition, Rank, Topology};
 
     /// The parts of BF16 tensors for rank 1 of 2.
     fn parts(
@@ -161,7 +162,9 @@ mod tests {
             .iter()
             .map(|&(name, shape)| TensorShape { name, dtype: Dtype::BF16, shape })
             .collect();
-        let cut = partition.cut(&Topology::tensor_parallel(1, 2).unwrap(), None, &tensors).unwrap();
+        let cut = partition
+            .cut(&Topology::tensor_parallel(Rank::new(1, 2).unwrap()), None, &tensors)
+            .unwrap();
         assert_eq!(cut.report.unused, [""; 0]);
         cut.parts
     }
@@ -221,7 +224,9 @@ mod tests {
         // Without the names on disk, the report says that the plan met nothing.
         let partition = Partition::from_hf(plan.as_bytes(), &[]).unwrap();
         let w1 = TensorShape { name: tensors[0].0, dtype: Dtype::BF16, shape: tensors[0].1 };
-        let cut = partition.cut(&Topology::tensor_parallel(0, 2).unwrap(), None, &[w1]).unwrap();
+        let cut = partition
+            .cut(&Topology::tensor_parallel(Rank::new(0, 2).unwrap()), None, &[w1])
+            .unwrap();
         assert_eq!(cut.report.unused.len(), 2);
     }
 

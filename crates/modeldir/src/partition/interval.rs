@@ -4,8 +4,8 @@ use std::num::NonZeroUsize;
 use std::ops::Range;
 
 use super::misfit::Misfit;
-use super::topology::At;
 use super::tp::{Axis, Heads, Misaligned, Part, Split, Uneven};
+use crate::rank::Rank;
 
 /// A range that a rank takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +35,12 @@ impl Split {
     /// # Errors
     ///
     /// [`Misfit`], if the axis cannot be cut so.
-    pub fn ranges(&self, len: usize, at: At, uneven: Uneven) -> Result<Vec<Range<usize>>, Misfit> {
+    pub fn ranges(
+        &self,
+        len: usize,
+        rank: Rank,
+        uneven: Uneven,
+    ) -> Result<Vec<Range<usize>>, Misfit> {
         let line = Line {
             split: self,
             len,
@@ -43,7 +48,7 @@ impl Split {
             uneven: self.uneven.unwrap_or(uneven),
             misaligned: self.misaligned.unwrap_or_default(),
         };
-        Ok(line.pieces_on_disk(at)?.into_iter().map(|piece| piece.range).collect())
+        Ok(line.pieces_on_disk(rank)?.into_iter().map(|piece| piece.range).collect())
     }
 }
 
@@ -53,7 +58,7 @@ impl Line<'_> {
     }
 
     /// What the rank takes, in elements on disk.
-    pub(super) fn pieces_on_disk(&self, at: At) -> Result<Vec<Piece>, Misfit> {
+    pub(super) fn pieces_on_disk(&self, at: Rank) -> Result<Vec<Piece>, Misfit> {
         self.cut_on_disk(at)
             .map_err(|misfit| misfit.with_sizes_that_do(|size| self.works_over(size)))
     }
@@ -67,11 +72,10 @@ impl Line<'_> {
             _ => true,
         };
         self.split.parts.iter().all(has_heads)
-            && (0..size)
-                .all(|rank| At::new(rank, size).is_ok_and(|at| self.cut_on_disk(at).is_ok()))
+            && Rank::all(size).all(|at| self.cut_on_disk(at).is_ok())
     }
 
-    fn cut_on_disk(&self, at: At) -> Result<Vec<Piece>, Misfit> {
+    fn cut_on_disk(&self, at: Rank) -> Result<Vec<Piece>, Misfit> {
         let mut pieces = self.pieces(at)?;
         for piece in &mut pieces {
             piece.range = self.on_disk(&piece.range).ok_or_else(|| Misfit::Block {
@@ -102,8 +106,8 @@ impl Line<'_> {
     }
 
     /// What the rank takes, packed elements counted one by one.
-    fn pieces(&self, at: At) -> Result<Vec<Piece>, Misfit> {
-        if at == At::ONLY {
+    fn pieces(&self, at: Rank) -> Result<Vec<Piece>, Misfit> {
+        if at == Rank::ONLY {
             return Ok(vec![Piece { range: 0..self.len, shared: false }]);
         }
         let mut pieces = Vec::with_capacity(self.split.parts.len());
@@ -135,7 +139,7 @@ impl Line<'_> {
     }
 
     /// The range of one part that the rank takes, and whether others take the same.
-    fn cut(&self, len: usize, part: &Part, at: At) -> Result<(Range<usize>, bool), Misfit> {
+    fn cut(&self, len: usize, part: &Part, at: Rank) -> Result<(Range<usize>, bool), Misfit> {
         let (count, kv) = match part.heads {
             None => return Ok((self.cut_units(len, at)?, false)),
             Some(Heads::Query { count, kv }) => (count.get(), Some(kv.get())),
@@ -150,7 +154,7 @@ impl Line<'_> {
             return Ok((elements(heads_within(count, kv, at)?), false));
         }
         if count % at.size() == 0 {
-            return Ok((elements(at.balanced(count)), false));
+            return Ok((elements(at.share(count)), false));
         }
         if at.size() % count == 0 && kv.is_none() {
             let head = at.rank() / (at.size() / count);
@@ -161,12 +165,12 @@ impl Line<'_> {
                 Err(Misfit::Heads { heads: count, ranks: at.size(), works: Box::default() })
             }
             Uneven::Chunk => Ok((self.cut_units(len, at)?, false)),
-            Uneven::Balanced => Ok((elements(at.balanced(count)), false)),
+            Uneven::Balanced => Ok((elements(at.share(count)), false)),
         }
     }
 
     /// The range of a part without heads.
-    fn cut_units(&self, len: usize, at: At) -> Result<Range<usize>, Misfit> {
+    fn cut_units(&self, len: usize, at: Rank) -> Result<Range<usize>, Misfit> {
         let Split { unit, align, .. } = self.split;
         let (unit, align) = (unit.get(), align.get());
         let ranks = at.size();
@@ -181,7 +185,7 @@ impl Line<'_> {
         let units = len.div_ceil(step);
         let run = match self.uneven {
             Uneven::Error => return Err(self.uneven(len, ranks)),
-            Uneven::Balanced => at.balanced(units),
+            Uneven::Balanced => at.share(units),
             Uneven::Chunk => {
                 let each = units.div_ceil(ranks);
                 let start = each.saturating_mul(at.rank()).min(units);
@@ -203,19 +207,18 @@ impl Line<'_> {
 }
 
 /// The heads that a rank takes if each goes with the key and value head that it needs.
-fn heads_within(heads: usize, kv: usize, at: At) -> Result<Range<usize>, Misfit> {
+fn heads_within(heads: usize, kv: usize, at: Rank) -> Result<Range<usize>, Misfit> {
     if heads % kv != 0 {
         return Err(Misfit::HeadGroups { heads, kv });
     }
     let each = heads / kv;
-    if at.size() > kv && at.size() % kv == 0 {
+    let shared = at.split(at.size() / kv).filter(|(group, _)| group.size() == kv);
+    if let Some((group, within)) = shared {
         // Neighbouring ranks share one key and value head, and the heads that need it.
-        let ranks = at.size() / kv;
-        let first = at.rank() / ranks * each;
-        let inner = At::new(at.rank() % ranks, ranks).unwrap_or(At::ONLY).balanced(each);
-        return Ok(first + inner.start..first + inner.end);
+        let (first, heads) = (group.rank() * each, within.share(each));
+        return Ok(first + heads.start..first + heads.end);
     }
-    let groups = at.balanced(kv);
+    let groups = at.share(kv);
     Ok(groups.start * each..groups.end * each)
 }
 
@@ -234,7 +237,8 @@ mod tests {
     use std::ops::Range;
 
     use super::Line;
-    use crate::partition::{At, Axis, Misaligned, Part, Split, Uneven};
+    use crate::partition::{Axis, Misaligned, Part, Split, Uneven};
+    use crate::rank::Rank;
 
     fn nonzero(number: usize) -> NonZeroUsize {
         NonZeroUsize::new(number).unwrap()
@@ -254,7 +258,7 @@ mod tests {
         for (uneven, misaligned, expected) in cases {
             let align = nonzero(32);
             let split = Split { align, misaligned: Some(misaligned), ..Split::along(Axis::Out) };
-            let ranges = split.ranges(96, At::new(1, 2).unwrap(), uneven).ok();
+            let ranges = split.ranges(96, Rank::new(1, 2).unwrap(), uneven).ok();
             assert_eq!(ranges, expected.map(|range| vec![range]), "{uneven:?} {misaligned:?}");
         }
     }
@@ -271,7 +275,7 @@ mod tests {
             uneven: Uneven::Balanced,
             misaligned: Misaligned::Error,
         };
-        let error = line.pieces_on_disk(At::new(0, 6).unwrap()).unwrap_err().to_string();
+        let error = line.pieces_on_disk(Rank::new(0, 6).unwrap()).unwrap_err().to_string();
         let expected = "elements 0..8 along the inputs over 6 ranks cut blocks of 16; \
             2, 3, 4, 5, 7, 8, 10, 11, 13, 14, 16 or 17 would do; Misaligned::Cover takes blocks whole";
         assert_eq!(error, expected);

@@ -25,7 +25,7 @@ pub(super) const MAX_NUMBER: usize = 1 << 20;
 /// | `{e}` | a whole number: the expert |
 ///
 /// ```
-/// use modeldir::Pattern;
+/// use modeldir::partition::Pattern;
 ///
 /// let pattern: Pattern = "**.layers.{l}.self_attn.(q|k|v)_proj.*".parse()?;
 /// assert!(pattern.matches("model.layers.7.self_attn.q_proj.weight"));

@@ -5,8 +5,8 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use super::error::PartitionError;
-use super::topology::At;
 use super::tp::Uneven;
+use crate::rank::Rank;
 
 /// How layers are divided among the stages of a pipeline.
 ///
@@ -34,7 +34,7 @@ impl LayerSplit {
     /// # Errors
     ///
     /// [`PartitionError::LayerSizes`] if the sizes do not make that many stages or layers.
-    pub fn layers(&self, num_layers: usize, stage: At) -> Result<Range<usize>, PartitionError> {
+    pub fn layers(&self, num_layers: usize, stage: Rank) -> Result<Range<usize>, PartitionError> {
         self.check(stage)?;
         let (rank, size) = (stage.rank(), stage.size());
         let (each, more) = (num_layers / size, num_layers % size);
@@ -61,7 +61,7 @@ impl LayerSplit {
     }
 
     /// Refuses sizes for another number of stages.
-    pub(super) fn check(&self, stage: At) -> Result<(), PartitionError> {
+    pub(super) fn check(&self, stage: Rank) -> Result<(), PartitionError> {
         match self {
             Self::Sizes(sizes) if sizes.len() != stage.size() => Err(PartitionError::LayerSizes {
                 sizes: sizes.as_slice().into(),
@@ -104,7 +104,7 @@ impl ExpertSplit {
         &self,
         num_experts: usize,
         layer: Option<usize>,
-        rank: At,
+        rank: Rank,
         uneven: Uneven,
     ) -> Result<Vec<usize>, PartitionError> {
         match self {
@@ -130,14 +130,14 @@ impl ExpertSplit {
                 if count % size != 0 {
                     return Err(PartitionError::UnevenSlots { count, size });
                 }
-                Ok(list.get(rank.balanced(count)).unwrap_or_default().to_vec())
+                Ok(list.get(rank.share(count)).unwrap_or_default().to_vec())
             }
         }
     }
 }
 
 /// A run of neighbours.
-fn linear(count: usize, rank: At, uneven: Uneven) -> Result<Range<usize>, PartitionError> {
+fn linear(count: usize, rank: Rank, uneven: Uneven) -> Result<Range<usize>, PartitionError> {
     match uneven {
         Uneven::Error if count % rank.size() != 0 => {
             Err(PartitionError::UnevenExperts { count, size: rank.size() })
@@ -147,19 +147,19 @@ fn linear(count: usize, rank: At, uneven: Uneven) -> Result<Range<usize>, Partit
             let start = each.saturating_mul(rank.rank()).min(count);
             Ok(start..start.saturating_add(each).min(count))
         }
-        _ => Ok(rank.balanced(count)),
+        _ => Ok(rank.share(count)),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::{ExpertSplit, LayerSplit};
-    use crate::PartitionError;
-    use crate::partition::topology::At;
+    use crate::partition::PartitionError;
     use crate::partition::tp::Uneven;
+    use crate::rank::Rank;
 
     fn stages(split: &LayerSplit, layers: usize, size: usize) -> Vec<usize> {
-        let stage = |rank| split.layers(layers, At::new(rank, size).unwrap()).unwrap().len();
+        let stage = |rank| split.layers(layers, Rank::new(rank, size).unwrap()).unwrap().len();
         (0..size).map(stage).collect()
     }
 
@@ -175,13 +175,14 @@ mod tests {
 
     #[test]
     fn sizes_have_to_make_the_layers() {
-        let error = LayerSplit::Sizes(vec![42, 36]).layers(80, At::new(0, 2).unwrap()).unwrap_err();
+        let error =
+            LayerSplit::Sizes(vec![42, 36]).layers(80, Rank::new(0, 2).unwrap()).unwrap_err();
         assert!(matches!(error, PartitionError::LayerSizes { layers: Some(80), .. }), "{error}");
     }
 
     fn experts(split: &ExpertSplit, uneven: Uneven, count: usize, size: usize) -> Vec<Vec<usize>> {
         let of =
-            |rank| split.experts(count, Some(1), At::new(rank, size).unwrap(), uneven).unwrap();
+            |rank| split.experts(count, Some(1), Rank::new(rank, size).unwrap(), uneven).unwrap();
         (0..size).map(of).collect()
     }
 
@@ -195,7 +196,7 @@ mod tests {
         assert_eq!(experts(&dealt, Uneven::Balanced, 4, 3), [vec![0, 3], vec![1], vec![2]]);
         for split in [linear, dealt] {
             let error =
-                split.experts(256, None, At::new(0, 3).unwrap(), Uneven::Error).unwrap_err();
+                split.experts(256, None, Rank::new(0, 3).unwrap(), Uneven::Error).unwrap_err();
             assert!(
                 matches!(error, PartitionError::UnevenExperts { count: 256, size: 3, .. }),
                 "{error}"
@@ -209,13 +210,13 @@ mod tests {
         assert_eq!(experts(&one, Uneven::Error, 3, 2), [[0, 1], [1, 2]]);
         let each = ExpertSplit::Slots(vec![vec![], vec![2, 0, 1, 0]]);
         assert_eq!(experts(&each, Uneven::Error, 3, 2), [[2, 0], [1, 0]]);
-        let at = At::new(0, 2).unwrap();
+        let at = Rank::new(0, 2).unwrap();
         for layer in [None, Some(2)] {
             let error = each.experts(3, layer, at, Uneven::Error).unwrap_err();
             assert!(matches!(error, PartitionError::NoExpertSlots), "{error}");
         }
         for uneven in [Uneven::Error, Uneven::Chunk, Uneven::Balanced] {
-            let error = one.experts(3, None, At::new(0, 3).unwrap(), uneven).unwrap_err();
+            let error = one.experts(3, None, Rank::new(0, 3).unwrap(), uneven).unwrap_err();
             assert_eq!(error.to_string(), "4 expert slots over 3 ranks; 2 or 4 would do");
         }
         let error = each.experts(2, Some(1), at, Uneven::Error).unwrap_err();

@@ -8,7 +8,8 @@ use super::words::Shown;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PartitionReport {
     /// The patterns of rules that match no tensor, or cut along an axis that no tensor has that
-    /// they match. [`Rule::optional`](super::Rule::optional) ones are left out.
+    /// they match. Those that say [`Unused::Ignore`](super::Unused::Ignore) are left
+    /// out.
     pub unused: Vec<String>,
     /// The tensors that no rule matches. Tensor-parallel ranks hold all of them.
     pub unmatched: Vec<String>,

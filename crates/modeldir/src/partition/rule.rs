@@ -9,10 +9,10 @@ use super::tp::Tp;
 
 /// How the tensors that a pattern matches are divided; other rules fill in the fields left open.
 ///
-/// Rules are tried in order, and of each field the first rule counts that matches and sets it.
+/// Rules are tried in order; for each field, the first rule that matches and sets it wins.
 ///
 /// ```
-/// use modeldir::{Rule, Tp};
+/// use modeldir::partition::{Rule, Tp};
 ///
 /// let rule: Rule = serde_json::from_str(r#"{"match": "**.o_proj.weight", "tp": "row"}"#)?;
 /// assert_eq!(rule.tp, Some(Tp::row()));
@@ -37,9 +37,25 @@ pub struct Rule {
     /// The dimensions of the axes; [`Layout::Linear`] if no rule sets it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layout: Option<Layout>,
-    /// Whether it is as it should be if nothing matches.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub optional: bool,
+    /// What to do with the rule if it matches nothing.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub unused: Unused,
+}
+
+/// What to do with a rule that matches no tensor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Unused {
+    /// Report it, or refuse it, as [`Partition::unmatched`](super::Partition::unmatched) says.
+    #[default]
+    Report,
+    /// Nothing: it is about names that a model may lack.
+    Ignore,
+}
+
+fn is_default(unused: &Unused) -> bool {
+    *unused == Unused::default()
 }
 
 /// How a tensor is divided among the ranks of an expert-parallel group.
@@ -83,7 +99,7 @@ impl Rule {
     /// A rule that sets no field.
     #[must_use]
     pub const fn new(pattern: Pattern) -> Self {
-        Self { pattern, tp: None, ep: None, pp: None, layout: None, optional: false }
+        Self { pattern, tp: None, ep: None, pp: None, layout: None, unused: Unused::Report }
     }
 
     /// Refuses a rule without parts, or one whose pattern does not find a number that it needs.

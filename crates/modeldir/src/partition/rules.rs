@@ -1,5 +1,7 @@
 //! `Partition`: the rules for a model.
 
+use std::path::Path;
+
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -14,8 +16,8 @@ use crate::{Result, json};
 /// the part of each tensor. All of these have a JSON form.
 ///
 /// ```
-/// use modeldir::{Partition, TensorShape, Topology};
-/// use tensorfile::{Dtype, Selection};
+/// use modeldir::partition::TensorShape;
+/// use modeldir::{Dtype, Partition, Rank, Selection, Topology};
 ///
 /// let partition: Partition = serde_json::from_str(r#"{"rules": [
 ///     {"match": "**.(q|k|v)_proj.*", "tp": "col"},
@@ -26,7 +28,7 @@ use crate::{Result, json};
 ///     TensorShape { name: "layers.0.o_proj.weight", dtype: Dtype::BF16, shape: &[64, 128] },
 ///     TensorShape { name: "layers.0.q_proj.weight", dtype: Dtype::BF16, shape: &[128, 64] },
 /// ];
-/// let cut = partition.cut(&Topology::tensor_parallel(1, 2)?, None, &tensors)?;
+/// let cut = partition.cut(&Topology::tensor_parallel(Rank::new(1, 2)?), None, &tensors)?;
 /// assert_eq!(cut.parts, [
 ///     Some(Selection::all()),
 ///     Some(Selection::all().with_range(1, 64..128)),
@@ -38,7 +40,8 @@ use crate::{Result, json};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Partition {
-    /// The rules; of each field of a tensor the first that matches and sets it counts.
+    /// The rules in order of priority: for each field of a tensor, the first rule that matches and
+    /// sets it wins.
     pub rules: Vec<Rule>,
     /// What to do with lengths that do not divide evenly.
     pub uneven: Uneven,
@@ -46,14 +49,26 @@ pub struct Partition {
     pub misaligned: Misaligned,
     /// What to do with extra layers after `num_layers`, which predict several tokens ahead.
     pub extra_layers: ExtraLayers,
-    /// Whether rules without a name and names without a rule are errors, not only reported.
-    pub strict: bool,
+    /// What to do with rules that match no tensor, and with tensors that no rule matches.
+    pub unmatched: Unmatched,
     /// The number of layers; if it is not given, the names tell it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub num_layers: Option<usize>,
     /// The number of experts; by default it is taken from names and shapes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub num_experts: Option<usize>,
+}
+
+/// What to do with rules that match no tensor, and with tensors that no rule matches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Unmatched {
+    /// Name them in the [report](super::PartitionReport).
+    #[default]
+    Report,
+    /// Refuse them, naming them all.
+    Error,
 }
 
 /// Where layers go that come after those of the model, in a pipeline and without one.
@@ -69,6 +84,17 @@ pub enum ExtraLayers {
 }
 
 impl Partition {
+    /// Reads rules from a JSON file of at most 64 MiB.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read, and as [`from_json`](Self::from_json).
+    pub fn from_file(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let text = json::read(path, json::MaxBytes::FIXED)?;
+        from_text(&text).map_err(|error| error.at(path))
+    }
+
     /// Reads rules from the bytes of a JSON file.
     ///
     /// # Errors
@@ -77,19 +103,80 @@ impl Partition {
     /// [`ErrorKind::Threads`](crate::ErrorKind::Threads) if they nest deep, which takes a thread, and
     /// none can be started.
     pub fn from_json(bytes: &[u8]) -> Result<Self> {
-        from_bytes(bytes)
+        from_text(json::text(bytes)?)
     }
 
-    /// The same with these rules before all others, so that they count first.
+    /// The same with these rules before all others, so that they win.
     #[must_use]
     pub fn with_rules(mut self, rules: impl IntoIterator<Item = Rule>) -> Self {
         self.rules.splice(0..0, rules);
         self
     }
+
+    /// The same with the rules of another partition after its own: those of a file, or the built-in
+    /// ones for what the file leaves open.
+    ///
+    /// The numbers of layers and experts are the other's if this partition states none; all else is
+    /// as this partition has it.
+    ///
+    /// ```
+    /// use modeldir::{ModelConfig, Partition};
+    ///
+    /// let json = br#"{"model_type": "llama", "num_attention_heads": 4, "num_hidden_layers": 2}"#;
+    /// let config = ModelConfig::from_json("config.json", json)?;
+    /// let own = br#"{"rules": [{"match": "lm_head.*", "tp": "replicate"}], "uneven": "chunk"}"#;
+    /// let partition = Partition::from_json(own)?.or(Partition::for_config(&config)?);
+    /// assert_eq!(partition.num_layers, Some(2));
+    /// # Ok::<(), modeldir::Error>(())
+    /// ```
+    #[must_use]
+    pub fn or(mut self, other: Self) -> Self {
+        self.rules.extend(other.rules);
+        Self {
+            num_layers: self.num_layers.or(other.num_layers),
+            num_experts: self.num_experts.or(other.num_experts),
+            ..self
+        }
+    }
 }
 
-/// Reads a value from the bytes of a JSON file.
-pub(super) fn from_bytes<T: DeserializeOwned + Send>(bytes: &[u8]) -> Result<T> {
-    let text = json::text(bytes)?;
+/// Reads a value from the text of a JSON file.
+pub(super) fn from_text<T: DeserializeOwned + Send>(text: &str) -> Result<T> {
     Ok(json::from_str(text)?.map_err(|error| json::syntax_error(text, text, &error))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Partition;
+    use crate::ErrorKind;
+
+    fn read(json: &str) -> Partition {
+        Partition::from_json(json.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn the_rules_of_another_follow_and_its_numbers_fill_in() {
+        let own = read(r#"{"rules": [{"match": "a"}], "uneven": "chunk", "num_experts": 2}"#);
+        let other = read(
+            r#"{"rules": [{"match": "b"}], "uneven": "balanced", "num_layers": 3, "num_experts": 4}"#,
+        );
+        let expected = read(
+            r#"{"rules": [{"match": "a"}, {"match": "b"}], "uneven": "chunk", "num_layers": 3,
+                "num_experts": 2}"#,
+        );
+        assert_eq!(own.or(other), expected);
+    }
+
+    #[test]
+    fn a_file_of_rules_is_named_in_its_errors() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("rules.json");
+        assert!(matches!(Partition::from_file(&path).unwrap_err().kind(), ErrorKind::File(_)));
+        std::fs::write(&path, r#"{"uneven": "chunk"}"#).unwrap();
+        assert_eq!(Partition::from_file(&path).unwrap(), read(r#"{"uneven": "chunk"}"#));
+        std::fs::write(&path, r#"{"uneven": "chunks"}"#).unwrap();
+        let error = Partition::from_file(&path).unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::Json(_)), "{error}");
+        assert_eq!(error.path(), Some(&*path));
+    }
 }

@@ -6,12 +6,13 @@ use super::error::PartitionError;
 use super::matcher::Decided;
 use super::rule::Pp;
 use super::rules::{ExtraLayers, Partition};
-use super::topology::{At, Topology};
+use super::topology::Topology;
+use crate::rank::Rank;
 use crate::{Error, Result};
 
 /// One stage of a pipeline.
 pub(super) struct Stage {
-    at: At,
+    at: Rank,
     /// The layers of this stage.
     layers: Range<usize>,
     /// The layers of all stages.

@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 use tensorfile::{Dtype, Header, HeaderOptions, Selection, Writer};
 
 use super::{Cut, Partition, TensorShape, Topology};
-use crate::{ErrorKind, ModelConfig, PartitionError, Quantization, Result};
+use crate::partition::PartitionError;
+use crate::{ErrorKind, ModelConfig, Quantization, Rank, Result};
 
 /// Name, dtype and shape.
 type Given<'a> = (&'a str, Dtype, &'a [usize]);
@@ -74,7 +75,7 @@ fn what_matches_nothing_is_reported_or_refused() {
     let rules = json!([
         {"match": "a.w", "tp": "row"},
         {"match": "b.*", "tp": "col"},
-        {"match": "c.*", "tp": "col", "optional": true},
+        {"match": "c.*", "tp": "col", "unused": "ignore"},
         {"match": "a.b", "tp": "row"}
     ]);
     let tensors: &[Given<'_>] =
@@ -84,7 +85,7 @@ fn what_matches_nothing_is_reported_or_refused() {
     assert_eq!(report.unused, ["b.*", "a.b"]);
     assert_eq!(report.unmatched, ["z"]);
     assert_eq!(report.replicated_bytes, 16 + 16);
-    let mut strict = json!({"rules": rules, "strict": true});
+    let mut strict = json!({"rules": rules, "unmatched": "error"});
     let error = cut(&strict, &ranks, tensors).unwrap_err();
     assert!(
         matches!(error.kind(), ErrorKind::Partition(PartitionError::UnusedRules { .. })),
@@ -92,7 +93,7 @@ fn what_matches_nothing_is_reported_or_refused() {
     );
     strict["rules"] = json!([{"match": "a.*"}]);
     let error = cut(&strict, &ranks, tensors).unwrap_err().to_string();
-    assert_eq!(error, r#"1 tensors that no rule matches, and Partition::strict is set: "z""#);
+    assert_eq!(error, r#"1 tensors that no rule matches, and Partition::unmatched is Error: "z""#);
 }
 
 #[test]
@@ -209,7 +210,9 @@ fn errors_say_what_would_do() {
             let partition = json!({"rules": rules, "uneven": uneven});
             let partition: Partition = serde_json::from_value(partition).unwrap();
             let shape = TensorShape { name: "q.weight", dtype: Dtype::U8, shape: &[rows, 2880] };
-            partition.cut(&Topology::tensor_parallel(0, 8).unwrap(), None, &[shape]).unwrap();
+            partition
+                .cut(&Topology::tensor_parallel(Rank::new(0, 8).unwrap()), None, &[shape])
+                .unwrap();
         }
     }
 }

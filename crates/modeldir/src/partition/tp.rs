@@ -38,11 +38,12 @@ pub enum Tp {
 /// A cut along one axis, into parts that are cut by themselves.
 ///
 /// ```
-/// use modeldir::{At, Tp, Uneven};
+/// use modeldir::partition::{Tp, Uneven};
+/// use modeldir::Rank;
 ///
 /// // Rows of 8 query heads, 2 key heads and 2 value heads, each 16 wide.
 /// let Tp::Split(qkv) = serde_json::from_str(r#"{"qkv": [8, 2]}"#)? else { unreachable!() };
-/// let ranges = qkv.ranges(192, At::new(1, 4)?, Uneven::Error).expect("8 heads over 4 ranks");
+/// let ranges = qkv.ranges(192, Rank::new(1, 4)?, Uneven::Error).expect("8 heads over 4 ranks");
 /// assert_eq!(ranges, [32..64, 128..144, 160..176]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

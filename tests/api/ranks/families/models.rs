@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io::Write;
 
-use modeldir::Uneven;
+use modeldir::partition::Uneven;
 use modeldir_fixtures::RawFile;
 use serde_json::{Value, json};
 

@@ -71,7 +71,7 @@ fn alternatives(text: &str) -> Result<Vec<String>, &'static str> {
 
 #[cfg(test)]
 mod tests {
-    use crate::{PartitionError, Pattern};
+    use crate::partition::{PartitionError, Pattern};
 
     #[test]
     fn faults_are_named() {

@@ -6,8 +6,9 @@ mod fused;
 use serde_json::{Value, json};
 use tensorfile::{Dtype, Selection};
 
+use crate::partition::PartitionError;
 use crate::partition::{Partition, TensorShape, Topology, Uneven};
-use crate::{ModelConfig, PartitionError, Quantization, Result};
+use crate::{ModelConfig, Quantization, Result};
 
 /// Name, shape, and what the rank takes: `=` all, `-` nothing, else dimension and ranges.
 type Line = (&'static str, &'static [usize], &'static str);

@@ -9,9 +9,10 @@ use tensorfile::{Dtype, Selection};
 
 use super::{TensorShape, cut, elements, partition, quantization, shapes, topology};
 use crate::partition::{
-    At, Axis, Ep, ExpertSplit, ExtraLayers, Heads, LayerSplit, Layout, Misaligned, Part, Partition,
-    Pp, Rule, Split, Topology, Tp, Uneven,
+    Axis, Ep, ExpertSplit, ExtraLayers, Heads, LayerSplit, Layout, Misaligned, Part, Partition, Pp,
+    Rule, Split, Topology, Tp, Uneven, Unmatched, Unused,
 };
+use crate::rank::Rank;
 
 fn config(cases: u32) -> ProptestConfig {
     ProptestConfig { failure_persistence: None, cases, ..ProptestConfig::default() }
@@ -56,7 +57,7 @@ fn all_ranges(
     size: usize,
     uneven: Uneven,
 ) -> Option<Vec<Vec<Range<usize>>>> {
-    (0..size).map(|rank| split.ranges(len, At::new(rank, size).unwrap(), uneven).ok()).collect()
+    (0..size).map(|rank| split.ranges(len, Rank::new(rank, size).unwrap(), uneven).ok()).collect()
 }
 
 proptest! {
@@ -71,7 +72,7 @@ proptest! {
             part.heads = part.heads.filter(|heads| !is_shared(heads));
         }
         let refused = (0..size)
-            .filter(|rank| split.ranges(len, At::new(*rank, size).unwrap(), uneven).is_err())
+            .filter(|rank| split.ranges(len, Rank::new(*rank, size).unwrap(), uneven).is_err())
             .count();
         prop_assert!(refused == 0 || refused == size, "one rank is refused, another is not");
         let Some(ranges) = all_ranges(&split, len, size, uneven) else { return Ok(()) };
@@ -183,7 +184,7 @@ proptest! {
     #[test]
     fn layers_are_shared_out_without_gap_and_evenly(layers in 0..100usize, size in 1..12usize) {
         for split in [LayerSplit::Front, LayerSplit::Back, LayerSplit::Middle] {
-            let stage = |rank| split.layers(layers, At::new(rank, size).unwrap()).unwrap();
+            let stage = |rank| split.layers(layers, Rank::new(rank, size).unwrap()).unwrap();
             let stages: Vec<_> = (0..size).map(stage).collect();
             prop_assert_eq!(stages.iter().cloned().flatten().collect::<Vec<_>>(), (0..layers).collect::<Vec<_>>());
             let lens: Vec<_> = stages.iter().map(Range::len).collect();
@@ -196,7 +197,7 @@ proptest! {
         count in 0..40usize, size in 1..9usize, uneven in any_uneven(), slots in prop::collection::vec(0..5usize, 0..20),
     ) {
         let all = |split: &ExpertSplit, count, uneven| -> Option<Vec<usize>> {
-            let of = |rank| split.experts(count, None, At::new(rank, size).unwrap(), uneven).ok();
+            let of = |rank| split.experts(count, None, Rank::new(rank, size).unwrap(), uneven).ok();
             Some((0..size).map(of).collect::<Option<Vec<_>>>()?.concat())
         };
         for split in [ExpertSplit::Linear, ExpertSplit::RoundRobin] {
@@ -224,9 +225,9 @@ prop_compose! {
         ep in prop::option::of(prop::sample::select(vec![Ep::All, Ep::Name, Ep::Axis])),
         pp in prop::option::of(prop::sample::select(vec![Pp::Ends, Pp::Layer, Pp::Stage(3), Pp::Skip])),
         layout in prop::option::of(prop::sample::select(vec![Layout::Linear, Layout::Transposed])),
-        optional: bool,
+        unused in prop::sample::select(vec![Unused::Report, Unused::Ignore]),
     ) -> Rule {
-        Rule { pattern: pattern.parse().unwrap(), tp, ep, pp, layout, optional }
+        Rule { pattern: pattern.parse().unwrap(), tp, ep, pp, layout, unused }
     }
 }
 
@@ -237,20 +238,21 @@ proptest! {
     fn partitions_and_topologies_are_read_as_they_were_written(
         rules in prop::collection::vec(any_rule(), 0..4),
         uneven in any_uneven(),
-        strict: bool,
+        unmatched in prop::sample::select(vec![Unmatched::Report, Unmatched::Error]),
         num_layers in prop::option::of(0..99usize),
         (tp, pp, ep) in (1..9usize, 1..9usize, 1..9usize),
         sizes in prop::option::of(Just(())),
     ) {
         let written = Partition {
-            rules, uneven, strict, num_layers, extra_layers: ExtraLayers::Skip, ..Partition::default()
+            rules, uneven, unmatched, num_layers, extra_layers: ExtraLayers::Skip, ..Partition::default()
         };
         let text = serde_json::to_string(&written).unwrap();
         prop_assert_eq!(serde_json::from_str::<Partition>(&text).unwrap(), written);
         let layers = sizes.map_or(LayerSplit::Middle, |()| LayerSplit::Sizes(vec![2; pp]));
-        let written = Topology::tensor_parallel(tp - 1, tp).unwrap();
-        let written = written.pipeline(pp / 2, pp, layers).unwrap();
-        let written = written.experts(0, ep, ExpertSplit::Slots(vec![vec![0], vec![]])).unwrap();
+        let written = Topology::tensor_parallel(Rank::new(tp - 1, tp).unwrap());
+        let written = written.pipeline(Rank::new(pp / 2, pp).unwrap(), layers).unwrap();
+        let slots = ExpertSplit::Slots(vec![vec![0], vec![]]);
+        let written = written.experts(Rank::new(0, ep).unwrap(), slots);
         let text = serde_json::to_string(&written).unwrap();
         prop_assert_eq!(serde_json::from_str::<Topology>(&text).unwrap(), written);
     }

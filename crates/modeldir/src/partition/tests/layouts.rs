@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 use tensorfile::{Dtype, Selection};
 
 use super::{Given, dim, partition, quantization, shapes, topology, whole};
-use crate::{Error, ErrorKind, Misfit, PartitionError};
+use crate::partition::{Misfit, PartitionError};
+use crate::{Error, ErrorKind};
 
 /// The parts of tensors for rank 1 of 2, cut by one rule that matches all of them.
 pub(super) fn parts(

@@ -7,7 +7,8 @@ use serde_json::json;
 use tensorfile::{Dtype, Selection};
 
 use super::{Given, elements, partition, shapes};
-use crate::partition::{At, ExpertSplit, LayerSplit, Partition, Topology};
+use crate::partition::{ExpertSplit, LayerSplit, Partition, Topology};
+use crate::rank::Rank;
 
 /// A small model with one tensor of each kind.
 const MODEL: &[Given<'_>] = &[
@@ -76,10 +77,11 @@ proptest! {
         let mut held: BTreeMap<&str, Vec<usize>> =
             MODEL.iter().map(|(name, _, shape)| (*name, vec![0; shape.iter().product()])).collect();
         for rank in 0..tp * pp * ep * expert_tp {
-            let ranks = Topology::tensor_parallel(rank % tp, tp).unwrap();
-            let ranks = ranks.pipeline(rank / tp % pp, pp, layers.clone()).unwrap();
-            let ranks = ranks.experts(rank / tp / pp % ep, ep, experts.clone()).unwrap();
-            let ranks = ranks.expert_tensor_parallel(rank / tp / pp / ep, expert_tp).unwrap();
+            let at = |rank, size| Rank::new(rank, size).unwrap();
+            let ranks = Topology::tensor_parallel(at(rank % tp, tp));
+            let ranks = ranks.pipeline(at(rank / tp % pp, pp), layers.clone()).unwrap();
+            let ranks = ranks.experts(at(rank / tp / pp % ep, ep), experts.clone());
+            let ranks = ranks.expert_tensor_parallel(at(rank / tp / pp / ep, expert_tp));
             let cut = rules.cut(&ranks, None, &tensors).unwrap();
             for ((name, _, shape), part) in MODEL.iter().zip(&cut.parts) {
                 let Some(part) = part else { continue };
@@ -103,8 +105,8 @@ proptest! {
         let (rules, tensors) = (rules(), shapes(MODEL));
         let up = MODEL.iter().position(|given| given.0 == "h.1.experts.up").unwrap();
         let mut rows = vec![Vec::new(); 2];
-        for rank in 0..size {
-            let cut = rules.cut(&Topology::tensor_parallel(rank, size).unwrap(), None, &tensors).unwrap();
+        for rank in Rank::all(size) {
+            let cut = rules.cut(&Topology::tensor_parallel(rank), None, &tensors).unwrap();
             let taken = elements(MODEL[up].2, cut.parts[up].as_ref().unwrap());
             let of_first: Vec<_> = taken.iter().filter(|element| **element < 48 * 8).copied().collect();
             let (gate, up) = of_first.split_at(of_first.len() / 2);
@@ -124,12 +126,12 @@ fn one_rank_takes_everything_as_it_is() {
 
 #[test]
 fn bytes_that_others_hold_too_are_counted() {
-    let ranks = |size| Topology::tensor_parallel(0, size).unwrap();
+    let ranks = |size| Topology::tensor_parallel(Rank::new(0, size).unwrap());
     let replicated =
         |size| rules().cut(&ranks(size), None, &shapes(MODEL)).unwrap().report.replicated_bytes;
     // Norms and the remaining names: 8 + 8 + 8 + 1.
     assert_eq!(replicated(2), 25);
     // And a key and a value head of 4 rows, of bias and weight.
     assert_eq!(replicated(4), 25 + 2 * 4 * 9);
-    assert_eq!(At::ONLY.size(), 1);
+    assert_eq!(Rank::ONLY.size(), 1);
 }
