@@ -10,8 +10,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::{Parser, ValueEnum};
-use modeldir::launch::LaunchError;
-use modeldir::{Io, LoadOptions, LoadPlan, ModelDir, Tensor};
+use modeldir::{Io, LoadOptions, LoadPlan, ModelDir, Rank, Tensor};
 use modeldir::{LoadStats, MapOptions, Populate};
 use modeldir_benches::{
     Usage, anonymous_bytes, drop_cache, free_bytes, pretouch, rank_plan, warm_cache, warm_half,
@@ -147,10 +146,9 @@ fn run(args: &Args) -> Result<(), Box<dyn std::error::Error>> {
 fn plan(args: &Args) -> modeldir::Result<LoadPlan> {
     let plan = ModelDir::open(&args.model_dir)?.plan();
     match (args.rank, args.world) {
-        (Some(rank), Some(world)) if rank < world.get() => rank_plan(&plan, rank, world.get()),
         (Some(rank), Some(world)) => {
-            let text = format!("{rank}/{world}").into();
-            Err(LaunchError::NotARank { text }.into())
+            let rank = Rank::new(rank, world.get())?;
+            rank_plan(&plan, rank.rank(), rank.size())
         }
         _ => Ok(plan),
     }
