@@ -47,7 +47,7 @@ impl JobArgs {
     ///
     /// If the job has another number of ranks, and as [`ranks`](Self::ranks).
     pub(crate) fn rank(self, rank: Rank) -> Result<Topology> {
-        Ok(self.job().rank(rank).map_err(usage)?)
+        Ok(self.job().rank(rank).map_err(|error| usage(&error))?)
     }
 
     /// Every rank of the job, in order.
@@ -56,7 +56,7 @@ impl JobArgs {
     ///
     /// If neither of the numbers of ranks in a stage divides the other.
     pub(crate) fn ranks(self) -> Result<Vec<Topology>> {
-        Ok(self.job().ranks().map_err(usage)?.collect())
+        Ok(self.job().ranks().map_err(|error| usage(&error))?.collect())
     }
 
     fn job(self) -> Job {
@@ -65,7 +65,7 @@ impl JobArgs {
     }
 }
 
-fn usage(error: PartitionError) -> Usage {
+fn usage(error: &PartitionError) -> Usage {
     Usage::new(error.to_string())
 }
 

@@ -66,7 +66,7 @@ fn digest_says_what_it_lacks_to_take_a_part() {
     for (args, said) in [
         (&[bert.as_os_str(), "--tp=0/2".as_ref()][..], "no rules for model type \"bert\""),
         (&[plain.as_os_str(), "--tp=0/2".as_ref()], "no rules for model type"),
-        (&absent, "no.json: No such file"),
+        (&absent, "no.json: no such file"),
         (
             &[llama.as_os_str(), "--tp=0/3".as_ref()],
             "176 elements along the inputs over 3 ranks; 2, 4, 8",
