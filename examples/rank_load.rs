@@ -2,8 +2,7 @@
 
 use std::error::Error;
 
-use modeldir::launch::{self, Rank};
-use modeldir::{ModelDir, Partition, Topology};
+use modeldir::{ModelDir, Partition, Rank, Topology, launch};
 
 const LLAMA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/models/llama");
 
@@ -13,15 +12,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     // Without a launcher it plays the second of two ranks. A program of yours should end there:
     // with a default rank every process would load the same part.
     let rank = match launch::rank_from_env()? {
-        Some(rank) => rank,
+        Some(process) => process.rank(),
         None => Rank::new(1, 2)?,
     };
 
     // Every process opens the same directory, and plans its part of each tensor.
     let model = ModelDir::open(path)?;
     let rules = Partition::for_config(model.config()?)?;
-    let topology = Topology::tensor_parallel(rank.rank(), rank.size())?;
-    let plan = model.plan_for(&rules, &topology)?;
+    let plan = model.plan_for(&rules, &Topology::tensor_parallel(rank))?;
     println!("rank {rank}: {} of {} bytes to read", plan.bytes_read(), model.byte_len());
 
     // Parts are contiguous in memory, and nothing else was read.

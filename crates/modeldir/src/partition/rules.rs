@@ -12,7 +12,7 @@ use crate::{Result, json};
 /// The part of a model for each rank of a distributed job, as rules about names.
 ///
 /// Rules say how a tensor is divided: along outputs or inputs, into heads, by expert, by stage. A
-/// [`Topology`] says which rank of how many takes its part. From both, [`cut`](Self::cut) selects
+/// [`Topology`](super::Topology) says which rank of how many takes its part. From both, [`cut`](Self::cut) selects
 /// the part of each tensor. All of these have a JSON form.
 ///
 /// ```
