@@ -69,7 +69,7 @@ fn usage(error: &PartitionError) -> Usage {
     Usage::new(error.to_string())
 }
 
-/// Returns the place of a rank as `tp 1/4, pp 0/2`, without what there is only one of.
+/// Returns the place of a rank as `tp 1/4, pp 0/2`, without kinds of a single rank.
 pub(crate) fn place(topology: &Topology) -> String {
     let axes = [("tp", topology.tp()), ("pp", topology.pp()), ("ep", topology.ep())];
     let named = axes.iter().filter(|(_, at)| at.size() > 1);

@@ -67,7 +67,7 @@ impl Args {
         Ok(out.write_all(format!("{line}\n").as_bytes())?)
     }
 
-    /// What the launcher says, unless --rank says it.
+    /// The rank from the launcher, unless --rank sets it.
     fn said(&self) -> Result<Option<ProcessRank>> {
         Ok(if self.rank.is_some() { None } else { launch::rank_from_env()? })
     }

@@ -17,9 +17,9 @@ use crate::text::{bytes, counted, rate, time};
 pub(crate) struct RankLoad<'a> {
     /// The rank.
     pub(crate) rank: Rank,
-    /// What the launcher said of it, if one did.
+    /// The rank from the launcher, if there is one.
     pub(crate) said: Option<ProcessRank>,
-    /// What it was to load.
+    /// The tensors to load.
     pub(crate) plan: &'a LoadPlan,
     /// The loaded tensors.
     pub(crate) store: &'a TensorStore,

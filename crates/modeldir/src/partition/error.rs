@@ -108,7 +108,7 @@ pub enum PartitionError {
         /// Number of layers, if it is known.
         layers: Option<usize>,
     },
-    /// The numbers of ranks of a job do not go together.
+    /// The numbers of ranks of a job do not fit together.
     #[error(
         "tp {tp}, pp {pp}, ep {ep}: each is at least 1, and of tp and ep one divides the other"
     )]
@@ -120,15 +120,15 @@ pub enum PartitionError {
         /// Ranks of a stage that share out experts.
         ep: usize,
     },
-    /// A rank is one of another number than a job has.
+    /// The number of ranks is not that of the job.
     #[error("tp, pp and ep make {ranks} ranks, and there are {size}")]
     JobSize {
         /// Ranks of the job.
         ranks: usize,
-        /// Ranks that there are.
+        /// Number of ranks.
         size: usize,
     },
-    /// A tensor is said to be of an expert or a stage that does not exist.
+    /// A tensor belongs to an expert or a stage that does not exist.
     #[error("{what} {number} is not one of {count}, counted from 0")]
     Number {
         /// What is counted.
@@ -146,7 +146,7 @@ pub enum PartitionError {
         /// Bytes of each device.
         budgets: Box<[u64]>,
     },
-    /// Rules match no tensor, and the partition refuses that.
+    /// Rules match no tensor, and the partition refuses such rules.
     #[error(
         "{} rules match nothing, and Partition::unmatched is Error: {}",
         patterns.len(),
@@ -156,7 +156,7 @@ pub enum PartitionError {
         /// The patterns of the rules.
         patterns: Box<[String]>,
     },
-    /// No rule matches these tensors, and the partition refuses that.
+    /// No rule matches these tensors, and the partition refuses such tensors.
     #[error(
         "{} tensors that no rule matches, and Partition::unmatched is Error: {}",
         tensors.len(),

@@ -13,9 +13,9 @@ use crate::{ModelConfig, Quantization};
 impl Partition {
     /// The built-in rules for the `model_type` of a configuration, with the numbers of this model.
     ///
-    /// There are rules for the families that [`families`](Self::families) lists. They know names
-    /// that a model may lack, so none of them is reported as [unused](Rule::unused). Rules of one's own
-    /// go before them: [`with_rules`](Self::with_rules).
+    /// [`families`](Self::families) lists the model types with rules. They include names that a
+    /// model may lack, so none of them is reported as [unused](Rule::unused). Add other rules
+    /// before them with [`with_rules`](Self::with_rules).
     ///
     /// Query heads stay whole; neighbouring ranks share key and value heads if there are more
     /// ranks. Fused tensors are cut part by part. Embedding and head are cut along tokens, and the

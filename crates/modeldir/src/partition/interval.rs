@@ -34,7 +34,7 @@ impl Split {
     ///
     /// # Errors
     ///
-    /// [`Misfit`], if the axis cannot be cut so.
+    /// [`Misfit`] if the axis cannot be cut like this.
     pub fn ranges(
         &self,
         len: usize,
@@ -57,7 +57,7 @@ impl Line<'_> {
         self.split.axis
     }
 
-    /// What the rank takes, in elements on disk.
+    /// The ranges of the rank, in elements on disk.
     pub(super) fn pieces_on_disk(&self, at: Rank) -> Result<Vec<Piece>, Misfit> {
         self.cut_on_disk(at)
             .map_err(|misfit| misfit.with_sizes_that_do(|size| self.works_over(size)))
@@ -105,7 +105,7 @@ impl Line<'_> {
         Some(range.start / per..range.end.div_ceil(per))
     }
 
-    /// What the rank takes, packed elements counted one by one.
+    /// The ranges of the rank, in elements along the axis.
     fn pieces(&self, at: Rank) -> Result<Vec<Piece>, Misfit> {
         if at == Rank::ONLY {
             return Ok(vec![Piece { range: 0..self.len, shared: false }]);
@@ -206,7 +206,7 @@ impl Line<'_> {
     }
 }
 
-/// The heads that a rank takes if each goes with the key and value head that it needs.
+/// The heads of a rank if each goes with its key and value head.
 fn heads_within(heads: usize, kv: usize, at: Rank) -> Result<Range<usize>, Misfit> {
     if heads % kv != 0 {
         return Err(Misfit::HeadGroups { heads, kv });
@@ -214,7 +214,7 @@ fn heads_within(heads: usize, kv: usize, at: Rank) -> Result<Range<usize>, Misfi
     let each = heads / kv;
     let shared = at.split(at.size() / kv).filter(|(group, _)| group.size() == kv);
     if let Some((group, within)) = shared {
-        // Neighbouring ranks share one key and value head, and the heads that need it.
+        // Neighbouring ranks share one key and value head, and divide its query heads.
         let (first, heads) = (group.rank() * each, within.share(each));
         return Ok(first + heads.start..first + heads.end);
     }

@@ -1,16 +1,16 @@
-//! `Job`: how many ranks there are of each kind, and which of each a rank of the job is.
+//! `Job`: the number of ranks of each kind, and the place of each rank of the job.
 
 use super::error::PartitionError;
 use super::placement::{ExpertSplit, LayerSplit};
 use super::topology::Topology;
 use crate::rank::Rank;
 
-/// How many ranks a job has, by kind of parallelism.
+/// The number of ranks of a job, by kind of parallelism.
 ///
-/// The stages of the pipeline come one after the other. Within a stage the same ranks cut tensors
-/// and share out experts: there are as many as the larger number says, and the smaller one divides
-/// it. If `ep` is smaller, the ranks that hold the same experts cut them; if `tp` is smaller, groups
-/// of ranks hold the same of all that is not an expert's.
+/// Stages of the pipeline have consecutive ranks. Within a stage the same ranks cut tensors and
+/// divide experts: their number is the larger of `tp` and `ep`, and the smaller one divides it. If
+/// `ep` is smaller, the ranks that hold the same experts cut them; if `tp` is smaller, groups of
+/// ranks hold the same part of all other tensors.
 ///
 /// ```
 /// use modeldir::Rank;
@@ -25,11 +25,11 @@ use crate::rank::Rank;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Job {
-    /// Ranks that cut tensors between them.
+    /// Tensor-parallel ranks, which cut tensors.
     pub tp: usize,
-    /// Stages of a pipeline, which share out layers.
+    /// Stages of the pipeline, which divide layers.
     pub pp: usize,
-    /// Ranks of a stage that share out experts.
+    /// Expert-parallel ranks of a stage, which divide experts.
     pub ep: usize,
 }
 
@@ -47,8 +47,8 @@ impl Job {
         self.pp.saturating_mul(self.tp.max(self.ep))
     }
 
-    /// What a rank of the job is. [`launch::rank_from_env`](crate::launch::rank_from_env) says which
-    /// rank a process is.
+    /// The place of a rank of the job. [`launch::rank_from_env`](crate::launch::rank_from_env)
+    /// returns the rank of this process.
     ///
     /// # Errors
     ///
@@ -69,13 +69,13 @@ impl Job {
     /// [`PartitionError::UnevenJob`] if a number is 0, or neither of `tp` and `ep` divides the other.
     pub fn ranks(self) -> Result<impl Iterator<Item = Topology>, PartitionError> {
         let ranks = Rank::all(self.num_ranks());
-        // What the numbers make of one rank they make of all.
+        // The numbers fit for all ranks if they fit for one.
         let first = ranks.clone().next().and_then(|rank| self.topology(rank));
         first.ok_or_else(|| self.uneven())?;
         Ok(ranks.filter_map(move |rank| self.topology(rank)))
     }
 
-    /// What a rank of the job is, if the numbers divide one another.
+    /// The place of a rank of the job, if the numbers divide one another.
     fn topology(self, rank: Rank) -> Option<Topology> {
         let in_stage = self.tp.max(self.ep);
         let (stage, in_stage_rank) = rank.split(in_stage)?;

@@ -33,7 +33,7 @@ impl LayerSplit {
     ///
     /// # Errors
     ///
-    /// [`PartitionError::LayerSizes`] if the sizes do not make that many stages or layers.
+    /// [`PartitionError::LayerSizes`] if the sizes do not match the number of stages or layers.
     pub fn layers(&self, num_layers: usize, stage: Rank) -> Result<Range<usize>, PartitionError> {
         self.check(stage)?;
         let (rank, size) = (stage.rank(), stage.size());
@@ -136,7 +136,7 @@ impl ExpertSplit {
     }
 }
 
-/// A run of neighbours.
+/// A run of consecutive experts.
 fn linear(count: usize, rank: Rank, uneven: Uneven) -> Result<Range<usize>, PartitionError> {
     match uneven {
         Uneven::Error if count % rank.size() != 0 => {

@@ -7,9 +7,8 @@ use super::words::Shown;
 /// Unused rules, unmatched tensors, and the number of replicated bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PartitionReport {
-    /// The patterns of rules that match no tensor, or cut along an axis that no tensor has that
-    /// they match. Those that say [`Unused::Ignore`](super::Unused::Ignore) are left
-    /// out.
+    /// The patterns of rules that match no tensor, or that cut along an axis that none of their
+    /// tensors has. Rules with [`Unused::Ignore`](super::Unused::Ignore) are left out.
     pub unused: Vec<String>,
     /// The tensors that no rule matches. Tensor-parallel ranks hold all of them.
     pub unmatched: Vec<String>,

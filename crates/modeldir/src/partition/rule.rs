@@ -50,7 +50,7 @@ pub enum Unused {
     /// Report it, or refuse it, as [`Partition::unmatched`](super::Partition::unmatched) says.
     #[default]
     Report,
-    /// Nothing: it is about names that a model may lack.
+    /// Ignore it: the model may lack these names.
     Ignore,
 }
 

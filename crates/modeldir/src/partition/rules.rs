@@ -51,7 +51,7 @@ pub struct Partition {
     pub extra_layers: ExtraLayers,
     /// What to do with rules that match no tensor, and with tensors that no rule matches.
     pub unmatched: Unmatched,
-    /// The number of layers; if it is not given, the names tell it.
+    /// The number of layers; by default it is taken from the names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub num_layers: Option<usize>,
     /// The number of experts; by default it is taken from names and shapes.
@@ -71,7 +71,7 @@ pub enum Unmatched {
     Error,
 }
 
-/// Where layers go that come after those of the model, in a pipeline and without one.
+/// What to do with extra layers after those of the model, in a pipeline and without one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -113,11 +113,11 @@ impl Partition {
         self
     }
 
-    /// The same with the rules of another partition after its own: those of a file, or the built-in
-    /// ones for what the file leaves open.
+    /// The same with the rules of another partition after its own, such as the built-in ones after
+    /// those of a file.
     ///
-    /// The numbers of layers and experts are the other's if this partition states none; all else is
-    /// as this partition has it.
+    /// The numbers of layers and experts are the other's if this partition states none; all other
+    /// fields stay.
     ///
     /// ```
     /// use modeldir::{ModelConfig, Partition};

@@ -42,8 +42,8 @@ impl Topology {
         Self { tp: only, pp: only, ep: only, expert_tp: only, layers, experts }
     }
 
-    /// A tensor-parallel rank. Experts are cut in the same way, until [`experts`](Self::experts)
-    /// shares them out.
+    /// A tensor-parallel rank. Experts are cut in the same way, unless [`experts`](Self::experts)
+    /// divides them.
     ///
     /// What [`launch::rank_from_env`](crate::launch::rank_from_env) returns is such a rank.
     #[must_use]
@@ -67,14 +67,14 @@ impl Topology {
         Ok(Self { pp, layers, ..self })
     }
 
-    /// The same as a rank that shares out experts, each whole; ask
-    /// [`expert_tensor_parallel`](Self::expert_tensor_parallel) to cut them as well.
+    /// The same as an expert-parallel rank with whole experts;
+    /// [`expert_tensor_parallel`](Self::expert_tensor_parallel) cuts them as well.
     #[must_use]
     pub fn experts(self, rank: impl Into<Rank>, experts: ExpertSplit) -> Self {
         Self { ep: rank.into(), expert_tp: Rank::ONLY, experts, ..self }
     }
 
-    /// The same as a rank that cuts experts, whatever cuts the rest of the model.
+    /// The same with a rank that cuts experts, independent of the rest of the model.
     #[must_use]
     pub fn expert_tensor_parallel(self, rank: impl Into<Rank>) -> Self {
         Self { expert_tp: rank.into(), ..self }
@@ -127,7 +127,7 @@ struct TopologyForm {
     pp: Rank,
     #[serde(default = "only")]
     ep: Rank,
-    /// Where it is left out, that of `tp` if experts are not shared out.
+    /// If left out, that of `tp` if experts are not divided.
     #[serde(default)]
     expert_tp: Option<Rank>,
     #[serde(default)]
