@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{path}\n\n{:40} {:>7} {:>15}", "shard", "tensors", "bytes");
     for shard in model.shards() {
         let (path, tensors) = (shard.path().display(), shard.num_tensors());
-        println!("{path:40} {tensors:>7} {:>15}", shard.file_len());
+        println!("{path:40} {tensors:>7} {:>15}", shard.file_bytes());
     }
 
     // When `load` returns, every byte is in memory.

@@ -101,7 +101,7 @@ fn every_way_converts_alike_cached_or_not() {
                 assert!(io != Io::Buffered || stats.bytes_direct == 0, "{stats:?}");
                 assert_eq!(store.byte_len(), plan.bytes_selected());
                 // There was no memory for tensors but that of the plan.
-                assert_eq!(store.into_memory().byte_len(), plan.memory_len());
+                assert_eq!(store.into_memory().byte_len(), plan.memory_bytes());
             }
         }
     }

@@ -108,7 +108,7 @@ fn a_load_takes_what_its_plan_says_and_what_its_threads_have() {
         for (title, plan, of_a_thread) in plans {
             let of_threads = THREADS * of_a_thread + SPARE;
             let (store, most, given) = peak(|| plan.load_with(&options).unwrap());
-            assert_at_most(&format!("{title} {io:?}"), most, plan.memory_len() + of_threads);
+            assert_at_most(&format!("{title} {io:?}"), most, plan.memory_bytes() + of_threads);
             let accounts = (plan.len() + plan.requests().len()) as u64 * OF_A_TENSOR + MIB / 2;
             assert_at_most(&format!("{title} {io:?}, accounts"), given, accounts);
 

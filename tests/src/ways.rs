@@ -142,7 +142,7 @@ impl Attempt {
             Ok(file) => file,
             Err(error) => return Ok(Self::refused(way, error)),
         };
-        let byte_len = file.source().opened_len();
+        let byte_len = file.source().opened_bytes();
         let mut attempt = Self::opened(way, Listing::of_file(&file));
         (target.after_open)()?;
         match map_file(&file) {

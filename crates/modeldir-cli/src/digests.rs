@@ -10,6 +10,9 @@ use tensorfile::{Dtype, Tensor};
 
 use crate::text::shown;
 
+/// Bytes of tensors in memory at a time, when each is needed only once.
+pub(crate) const PART_BYTES: u64 = 1 << 30;
+
 /// The SHA-256 of a tensor's bytes, with its dtype and shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TensorDigest {

@@ -9,7 +9,6 @@ mod mending;
 mod model_json;
 mod output;
 mod page;
-mod parts;
 mod progress;
 mod ranks;
 mod report;

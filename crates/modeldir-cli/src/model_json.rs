@@ -17,7 +17,7 @@ pub(crate) fn model_json(model: &ModelDir) -> Value {
     let shard = |shard: &Shard| {
         let (path, tensors, metadata) =
             (path_json(shard.path()), shard.num_tensors(), shard.metadata().map(Metadata::to_map));
-        json!({ "path": path, "bytes": shard.file_len(), "tensors": tensors, "metadata": metadata })
+        json!({ "path": path, "bytes": shard.file_bytes(), "tensors": tensors, "metadata": metadata })
     };
     let files =
         model.tokenizer().iter().map(|(role, path)| (role.to_string(), json!(path_json(path))));

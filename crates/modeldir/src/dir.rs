@@ -29,7 +29,8 @@ use crate::{Error, ErrorKind, Result};
 /// ```
 /// use modeldir::ModelDir;
 ///
-/// let model = ModelDir::open(modeldir_fixtures::model("llama"))?;
+/// # let path = modeldir_fixtures::model("llama");
+/// let model = ModelDir::open(path)?;
 /// println!("{} tensors, {} bytes, {} shards", model.len(), model.byte_len(), model.shards().len());
 ///
 /// let head = model.info("lm_head.weight")?;
@@ -227,7 +228,8 @@ impl ModelDir {
     /// ```
     /// use modeldir::{ModelDir, Selection};
     ///
-    /// let model = ModelDir::open(modeldir_fixtures::model("llama"))?;
+    /// # let path = modeldir_fixtures::model("llama");
+    /// let model = ModelDir::open(path)?;
     /// let rows = model.read_selection("lm_head.weight", &Selection::all().with_range(0, 10..12))?;
     /// assert_eq!(rows.shape(), [2, 64]);
     /// # Ok::<(), modeldir::Error>(())
@@ -248,7 +250,8 @@ impl ModelDir {
     /// ```
     /// use modeldir::{ModelDir, Partition, Rank, Topology};
     ///
-    /// let model = ModelDir::open(modeldir_fixtures::model("llama"))?;
+    /// # let path = modeldir_fixtures::model("llama");
+    /// let model = ModelDir::open(path)?;
     /// let rules = br#"{"rules": [
     ///     {"match": "**.(q|k|v|gate|up)_proj.weight", "tp": "col"},
     ///     {"match": "**.(o|down)_proj.weight", "tp": "row"},
@@ -328,7 +331,7 @@ fn report(
         declared: declared.as_str().to_owned(),
         declared_bytes: declared.byte_len(),
         tensor_bytes: mapped_bytes(index, &findings),
-        file_bytes: index.shards().iter().map(Shard::file_len).sum(),
+        file_bytes: index.shards().iter().map(Shard::file_bytes).sum(),
     });
     let trailing = index.shards().iter().filter(|shard| shard.trailing_bytes() > 0);
     let mut notes = resolved.notes;

@@ -81,7 +81,7 @@ fn read_ref(folder: &Path, revision: &str) -> Result<Option<String>> {
         return Ok(None);
     };
     let file = SourceFile::open(&path)?;
-    let byte_len = file.opened_len().min(MAX_REF_BYTES);
+    let byte_len = file.opened_bytes().min(MAX_REF_BYTES);
     let mut bytes = vec![0; usize::try_from(byte_len).unwrap_or_default()];
     file.read_exact_at(&mut bytes, 0)?;
     Ok(Some(String::from_utf8_lossy(&bytes).trim().to_owned()))

@@ -67,7 +67,7 @@ pub(crate) fn read(path: &Path, max: MaxBytes) -> Result<String> {
 /// As [`read`], with the byte-order mark if there is one.
 pub(crate) fn read_with_mark(path: &Path, max: MaxBytes) -> Result<String> {
     let file = SourceFile::open(path)?;
-    max.check(file.opened_len()).map_err(|limit| ErrorKind::Limit(limit).at(path))?;
+    max.check(file.opened_bytes()).map_err(|limit| ErrorKind::Limit(limit).at(path))?;
     let bytes = read_bytes(path, &file)?;
     into_text(bytes).map_err(|error| error.at(path))
 }
@@ -114,7 +114,7 @@ pub(crate) fn notes_of(path: &Path, notes: Vec<String>) -> Vec<String> {
 pub(crate) fn check_is_there(path: &Path) -> Result<()> {
     let file = SourceFile::open(path)?;
     let mut first = [0; 512];
-    let len = usize::try_from(file.opened_len()).unwrap_or(usize::MAX).min(first.len());
+    let len = usize::try_from(file.opened_bytes()).unwrap_or(usize::MAX).min(first.len());
     let first = &mut first[..len];
     file.read_exact_at(first, 0)?;
     refuse_other(first).map_err(|error| error.at(path))
@@ -137,11 +137,11 @@ fn refuse_other(first: &[u8]) -> Result<()> {
 fn read_bytes(path: &Path, file: &SourceFile) -> Result<Vec<u8>> {
     let no_memory =
         |byte_len| Error::from(tensorfile::ErrorKind::OutOfMemory { byte_len }).at(path);
-    let len = usize::try_from(file.opened_len()).map_err(|_| no_memory(usize::MAX))?;
+    let len = usize::try_from(file.opened_bytes()).map_err(|_| no_memory(usize::MAX))?;
     let mut bytes = Vec::new();
     bytes.try_reserve_exact(len).map_err(|_| no_memory(len))?;
     // `read_to_end` does not zero the buffer first, which would take as long as the read.
-    let read = file.file().take(file.opened_len()).read_to_end(&mut bytes);
+    let read = file.file().take(file.opened_bytes()).read_to_end(&mut bytes);
     if !matches!(read, Ok(read) if read == len) {
         bytes.resize(len, 0);
         file.read_exact_at(&mut bytes, 0)?;

@@ -129,7 +129,7 @@ impl ShardLayout {
         } else {
             self.new_line()
         };
-        let end = start.saturating_add(transform.memory_len(byte_len));
+        let end = start.saturating_add(transform.memory_bytes(byte_len));
         if byte_len > 0 {
             self.push(file_range, start, transform);
             self.memory_len = end;
@@ -153,7 +153,7 @@ impl ShardLayout {
         let mut end = start;
         for read in runs.reads(MAX_BLOCK_BYTES) {
             let (read, memory_start) = (read.shifted(file_start), end);
-            end = memory_start.saturating_add(transform.memory_len(read.wanted_len()));
+            end = memory_start.saturating_add(transform.memory_bytes(read.wanted_len()));
             match read {
                 Read::Whole(range) => self.push(range, memory_start, transform),
                 read => {
@@ -195,7 +195,7 @@ impl ShardLayout {
         while at < file_range.end {
             let end = piece_end(at, MAX_REQUEST_BYTES, unit_len).min(file_range.end);
             let byte_len = end.saturating_sub(at);
-            let memory_end = memory_at.saturating_add(transform.memory_len(byte_len));
+            let memory_end = memory_at.saturating_add(transform.memory_bytes(byte_len));
             let (shard, memory_range) = (self.shard, memory_at..memory_end);
             let next = Request { shard, memory_range, read: Read::Whole(at..end), transform };
             let starts_piece = last_of_unit(at, unit_len) % MAX_REQUEST_BYTES < unit_len;

@@ -3,12 +3,14 @@
 //! [`ModelDir`] is the principal type: it resolves a path to weight files, reads their headers,
 //! joins them with the index and says what is wrong or odd. From it come a [`LoadPlan`], which is
 //! the list of reads, and from the plan a [`TensorStore`], which holds the tensors by name.
+//! [`how_to`] has a short example for each common task.
 //!
 //! ```
 //! use modeldir::ModelDir;
 //! use modeldir::half::bf16;
 //!
-//! let model = ModelDir::open(modeldir_fixtures::model("llama"))?;
+//! # let path = modeldir_fixtures::model("llama");
+//! let model = ModelDir::open(path)?;
 //! assert_eq!(model.shards().len(), 4);
 //!
 //! let store = model.load()?;
@@ -62,6 +64,7 @@ mod dir;
 mod error;
 mod file_role;
 mod generation;
+pub mod how_to;
 pub mod hub;
 mod index;
 mod index_text;
@@ -120,6 +123,7 @@ pub use store::TensorStore;
 pub use tokenizer::TokenizerFiles;
 pub use transform::Transform;
 
+pub use serde_json;
 pub use tensorfile;
 /// The types of one file that appear here, so that one dependency is enough.
 pub use tensorfile::{

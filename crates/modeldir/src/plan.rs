@@ -4,6 +4,7 @@
 mod cast;
 mod lowering;
 mod part;
+mod parts;
 mod planned;
 mod shown;
 
@@ -245,7 +246,7 @@ impl LoadPlan {
 
     /// Bytes of memory that loading allocates for tensors, padding for alignment included.
     #[must_use]
-    pub fn memory_len(&self) -> u64 {
+    pub fn memory_bytes(&self) -> u64 {
         self.memory.values().copied().fold(0, u64::saturating_add)
     }
 

@@ -39,7 +39,7 @@ impl Request {
 
     /// Bytes of memory that the request fills.
     #[must_use]
-    pub fn memory_len(&self) -> u64 {
+    pub fn memory_bytes(&self) -> u64 {
         self.memory_range.end.saturating_sub(self.memory_range.start)
     }
 

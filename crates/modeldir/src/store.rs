@@ -23,7 +23,8 @@ use crate::{Error, ErrorKind, Result};
 /// ```
 /// use modeldir::ModelDir;
 ///
-/// let store = ModelDir::open(modeldir_fixtures::model("gpt2"))?.load()?;
+/// # let path = modeldir_fixtures::model("gpt2");
+/// let store = ModelDir::open(path)?.load()?;
 /// let embedding = store.get("transformer.wte.weight")?;
 /// let values: &[f32] = embedding.as_slice()?;
 /// assert_eq!(values.len(), embedding.num_elements());

@@ -28,7 +28,7 @@ impl Transform {
 
     /// Bytes in memory for this many bytes of the file, which are whole [units](Self::unit_len).
     #[must_use]
-    pub fn memory_len(self, stored_len: u64) -> u64 {
+    pub fn memory_bytes(self, stored_len: u64) -> u64 {
         match self {
             Self::Copy => stored_len,
             Self::Cast(cast) => cast.byte_len(stored_len),

@@ -58,7 +58,7 @@ impl TensorFile<SourceFile> {
     /// As [`open`](Self::open).
     pub fn open_with(path: impl AsRef<Path>, options: &HeaderOptions) -> Result<Self> {
         let source = SourceFile::open(path)?;
-        let header = read_header(&source, source.opened_len(), options)
+        let header = read_header(&source, source.opened_bytes(), options)
             .map_err(|error| error.at(source.path()))?;
         Ok(Self { path: source.path().into(), source, header: Arc::new(header) })
     }

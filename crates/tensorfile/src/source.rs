@@ -21,7 +21,7 @@ use crate::{Error, ErrorKind, FileKind, ReadAt, Result};
 /// let source = SourceFile::open(&path)?;
 /// let mut two = [0; 2];
 /// source.read_exact_at(&mut two, 6)?;
-/// assert_eq!((source.opened_len(), &two), (8, b"78"));
+/// assert_eq!((source.opened_bytes(), &two), (8, b"78"));
 ///
 /// let error = SourceFile::open(dir.path()).unwrap_err();
 /// let is_folder = ErrorKind::NotARegularFile { kind: FileKind::Directory };
@@ -56,7 +56,7 @@ impl SourceFile {
 
     /// The length of the file in bytes when it was opened; [`ReadAt::byte_len`] is the current one.
     #[must_use]
-    pub fn opened_len(&self) -> u64 {
+    pub fn opened_bytes(&self) -> u64 {
         self.identity.byte_len()
     }
 

@@ -7,10 +7,9 @@ use modeldir::{LoadPlan, Rank, Topology};
 use serde_json::{Map, Value};
 
 use crate::args::{ModelArgs, NameArgs, RuleArgs};
-use crate::digests::{TensorDigest, digests};
+use crate::digests::{PART_BYTES, TensorDigest, digests};
 use crate::json::print_json;
 use crate::output::Output;
-use crate::parts::{PART_BYTES, parts};
 use crate::progress::{load_silently, progress_bar};
 use crate::run::Result;
 
@@ -56,7 +55,7 @@ impl Args {
         let plan = self.plan()?;
         let bar = progress_bar(plan.bytes_selected());
         let mut all = Vec::with_capacity(plan.len());
-        for part in parts(&plan, PART_BYTES) {
+        for part in plan.parts(PART_BYTES) {
             all.extend(digests(&load_silently(&part)?, |bytes| bar.inc(bytes)));
         }
         all.sort_unstable_by(|a, b| a.name.cmp(&b.name));

@@ -9,10 +9,10 @@ use serde_json::json;
 use tensorfile::PathText;
 
 use crate::args::ModelArgs;
+use crate::digests::PART_BYTES;
 use crate::json::{path_json, print_json};
 use crate::mending::{broken_beside, wanting};
 use crate::output::Output;
-use crate::parts::{PART_BYTES, parts};
 use crate::progress::{load, progress_bar};
 use crate::run::{Result, show_error};
 
@@ -71,7 +71,7 @@ impl Args {
         let mut faults = broken_beside(&model);
         if self.read {
             let bar = progress_bar(model.byte_len());
-            for part in parts(&model.plan(), PART_BYTES) {
+            for part in model.plan().parts(PART_BYTES) {
                 faults.extend(load(&part, &bar).err());
             }
         }

@@ -155,7 +155,7 @@ pub(crate) fn ranks_json(job: &JobPlan<'_>) -> Value {
         let mut value = Sizes::of(rank).json(model);
         let topology = &rank.topology;
         value["rank"] = json!(number);
-        value["memory"] = json!(rank.plan.memory_len());
+        value["memory"] = json!(rank.plan.memory_bytes());
         value["topology"] = json!(topology);
         value
     };

@@ -50,7 +50,7 @@ impl Shard {
 
     /// The length of the file in bytes, header included.
     #[must_use]
-    pub fn file_len(&self) -> u64 {
+    pub fn file_bytes(&self) -> u64 {
         self.file.identity.byte_len()
     }
 

@@ -2,12 +2,16 @@
 
 use std::ops::Range;
 
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
 use tensorfile::{Dtype, TensorInfo};
 
 use super::id::TensorId;
 use super::shard::Shard;
 
 /// A tensor of the model and the shard that holds it.
+///
+/// Serialised, it has its name, dtype, shape, bytes, shard and the range of its bytes in the file.
 #[derive(Clone, Copy, Debug)]
 pub struct IndexedTensor<'a> {
     pub(super) id: TensorId,
@@ -61,5 +65,37 @@ impl<'a> IndexedTensor<'a> {
     /// The id of the tensor in its index.
     pub(crate) fn id(self) -> TensorId {
         self.id
+    }
+}
+
+impl Serialize for IndexedTensor<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut tensor = serializer.serialize_struct("IndexedTensor", 6)?;
+        tensor.serialize_field("name", self.name())?;
+        tensor.serialize_field("dtype", self.dtype().name())?;
+        tensor.serialize_field("shape", self.shape())?;
+        tensor.serialize_field("byte_len", &self.byte_len())?;
+        tensor.serialize_field("shard", &self.shard.path().to_string_lossy())?;
+        tensor.serialize_field("file_range", &self.file_range())?;
+        tensor.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::ModelDir;
+
+    #[test]
+    fn a_tensor_is_plain_data() {
+        let model = ModelDir::open(modeldir_fixtures::model("llama")).unwrap();
+        let norm = model.info("model.norm.weight").unwrap();
+        let (start, shard) = (norm.file_range().start, norm.shard().path().to_str());
+        let expected = json!({
+            "name": "model.norm.weight", "dtype": "BF16", "shape": [64], "byte_len": 128,
+            "shard": shard, "file_range": { "start": start, "end": start + 128 },
+        });
+        assert_eq!(serde_json::to_value(norm).unwrap(), expected);
     }
 }

@@ -65,7 +65,7 @@ fn narrow_rows_are_read_whole_and_wide_ones_run_by_run() {
     let (requests, memory_len) = lay_out_columns([10, 100], vec![10..30, 50..60]);
     assert_eq!(requests, [read(Read::Block(rows(74, 100, 10, &[0..20, 40..50])), 0)]);
     assert_eq!(requests[0].read.span(), 74..1024);
-    assert_eq!((requests[0].byte_len(), requests[0].memory_len(), memory_len), (950, 300, 300));
+    assert_eq!((requests[0].byte_len(), requests[0].memory_bytes(), memory_len), (950, 300, 300));
 
     let (requests, _) = lay_out_columns([3, 100_000], std::iter::once(5..10).collect());
     let run = Range { start: 0, end: 5 };
@@ -186,7 +186,7 @@ fn neighbours_that_are_converted_alike_share_a_read() {
             cast(153..161, 192..208, widening),
         ]
     );
-    assert_eq!((requests[0].byte_len(), requests[0].memory_len(), memory_len), (12, 24, 208));
+    assert_eq!((requests[0].byte_len(), requests[0].memory_bytes(), memory_len), (12, 24, 208));
 }
 
 #[test]

@@ -43,7 +43,7 @@ struct Place<'p> {
 impl<'p> Place<'p> {
     /// Takes the place of this many stored bytes off the front.
     fn take(&mut self, stored_len: u64) -> &'p mut [u8] {
-        let len = in_memory(self.transform.memory_len(stored_len));
+        let len = in_memory(self.transform.memory_bytes(stored_len));
         let (taken, rest) = mem::take(&mut self.rest).split_at_mut(len);
         self.rest = rest;
         taken

@@ -35,7 +35,7 @@ pub(super) fn fill<'p>(
     for request in requests {
         let skip = in_memory(request.memory_range.start - rest_start);
         let (_, tail) = rest.split_at_mut(skip);
-        let (place, tail) = tail.split_at_mut(in_memory(request.memory_len()));
+        let (place, tail) = tail.split_at_mut(in_memory(request.memory_bytes()));
         (rest, rest_start) = (tail, request.memory_range.end);
         jobs.push(Job { request, place });
     }

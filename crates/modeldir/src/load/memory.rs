@@ -157,7 +157,7 @@ mod tests {
     fn a_short_shard_takes_no_memory_that_a_long_one_needs() {
         let dir = tempfile::tempdir().unwrap();
         let plan = plan(&dir, [100, 3 << 20]);
-        let old = usize::try_from(plan.memory_len()).unwrap();
+        let old = usize::try_from(plan.memory_bytes()).unwrap();
         let check = |new| {
             assert!(new < 1 << 20, "{new}");
             Ok(())
@@ -172,7 +172,7 @@ mod tests {
     fn memory_that_nobody_needs_is_given_back() {
         let dir = tempfile::tempdir().unwrap();
         let plan = plan(&dir, [100, 3 << 20]);
-        let needed = usize::try_from(plan.memory_len()).unwrap();
+        let needed = usize::try_from(plan.memory_bytes()).unwrap();
         for old in [[MAX_SPARE, MAX_SPARE], [1 << 30, 1 << 30], [MAX_SPARE / 2, MAX_SPARE]] {
             let regions = regions(&plan, memory(old), |_| Ok(())).unwrap();
             let held: usize = regions.values().map(BufferMut::len).sum();

@@ -120,7 +120,7 @@ impl LoadPlan {
         let options = LoadOptions { cancel: Some(stop.clone()), ..options.clone() };
         let run = Run::new(self, &options);
         let region_len = windows.region_len();
-        run.check_memory(self, windows.memory_len(region_len))?;
+        run.check_memory(self, windows.memory_bytes(region_len))?;
         let loader = Loader { windows, region_len, budget: &budget, run: &run };
         // However the taking ends, by a panic too, the loader must not wait for it: neither for
         // memory nor for somebody to take a window.
@@ -210,7 +210,7 @@ impl Loader<'_> {
         let Some(first) = plan.in_file_order().next() else { return Ok(None) };
         let shard = first.stored().shard().id();
         let path = plan.index.shard_path(shard);
-        let len = in_memory(plan.memory_len()).max(self.region_len);
+        let len = in_memory(plan.memory_bytes()).max(self.region_len);
         let Some(region) = self.budget.take(&path, len)? else { return Ok(None) };
         let mut regions = BTreeMap::from([(shard, region)]);
         let jobs = job::of_plan(plan, &mut regions);

@@ -39,7 +39,7 @@ impl<'p> Windows<'p> {
     }
 
     /// The most bytes that the stream allocates, if each region is at least this long.
-    pub(super) fn memory_len(&self, region_len: usize) -> u64 {
+    pub(super) fn memory_bytes(&self, region_len: usize) -> u64 {
         let regions = self.cuts().map(|window| most_of(window).max(region_len as u64));
         regions.fold(0, u64::saturating_add).min(self.in_flight)
     }
@@ -88,7 +88,7 @@ impl<'p> Windows<'p> {
         // A tensor that fits with the largest possible overhead needs no closer look.
         let placed = self.plan.placed().iter();
         for placed in placed.filter(|placed| most_memory(placed.byte_len()) > max) {
-            let needed = self.plan.part(std::slice::from_ref(placed)).memory_len();
+            let needed = self.plan.part(std::slice::from_ref(placed)).memory_bytes();
             if needed > max {
                 let tensor = self.plan.pair(placed).stored();
                 let path = self.plan.index.shard_path(tensor.shard().id());
@@ -145,14 +145,14 @@ mod tests {
                     assert!(window.tensors().all(|t| t.shard().id() == shard));
                     last = positions.pop().unwrap();
                     let is_alone = window.len() == 1;
-                    assert!(is_alone || window.memory_len() <= region_len, "{window}");
+                    assert!(is_alone || window.memory_bytes() <= region_len, "{window}");
                     tensors += window.len();
                     read += window.bytes_read();
-                    memory += window.memory_len().max(region_len);
+                    memory += window.memory_bytes().max(region_len);
                     count += 1;
                 }
                 assert_eq!((tensors, read), (plan.len(), plan.bytes_read()));
-                assert!(windows.memory_len(windows.region_len()) >= memory.min(in_flight));
+                assert!(windows.memory_bytes(windows.region_len()) >= memory.min(in_flight));
                 assert!(in_flight < 1 << 30 || count == 4, "{count} windows of four shards");
             }
         }

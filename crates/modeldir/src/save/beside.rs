@@ -147,7 +147,7 @@ const PIECE: u64 = 1 << 20;
 /// Reads a file piece by piece, as long as it was when it was opened.
 fn copy(path: &Path, mut write: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
     let file = SourceFile::open(path)?;
-    let len = file.opened_len();
+    let len = file.opened_bytes();
     let mut piece = Vec::new();
     let mut at = 0;
     while at < len {

@@ -89,7 +89,7 @@ fn every_source_gives_the_same() {
     std::fs::write(&path, &bytes).unwrap();
     let on_disk = TensorFile::open(&path).unwrap();
     check(&on_disk);
-    assert_eq!((on_disk.path(), on_disk.source().opened_len()), (&*path, bytes.len() as u64));
+    assert_eq!((on_disk.path(), on_disk.source().opened_bytes()), (&*path, bytes.len() as u64));
     let (source, header) = on_disk.into_parts();
     assert_eq!((source.path(), header.len()), (&*path, 4));
 }

@@ -26,7 +26,7 @@ fn reads_past_the_end_say_what_was_asked_and_what_is_there() {
         "{error:?}"
     );
     assert_eq!(error.path(), Some(&*path));
-    assert_eq!((source.opened_len(), source.byte_len().unwrap()), (100, 60));
+    assert_eq!((source.opened_bytes(), source.byte_len().unwrap()), (100, 60));
     let error = source.check_unchanged().unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Changed { before: 100, after: 60, .. }), "{error:?}");
 }
