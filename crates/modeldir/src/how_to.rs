@@ -93,7 +93,7 @@
 //! let rank = launch::rank_from_env()?.expect("started by mpirun, torchrun or srun");
 //! let model = ModelDir::open(path)?;
 //! let rules = Partition::for_config(model.config()?)?;
-//! let plan = model.plan_for(&rules, &Topology::tensor_parallel(rank.rank(), rank.size())?)?;
+//! let plan = model.plan_for(&rules, &Topology::tensor_parallel(rank))?;
 //! let store = plan.load()?;
 //! # Ok::<(), modeldir::Error>(())
 //! ```
@@ -101,7 +101,7 @@
 //! Rules of your own come before those of the model's type, or stand alone where it has none:
 //!
 //! ```
-//! use modeldir::{ModelDir, Partition, Topology};
+//! use modeldir::{ModelDir, Partition, Rank, Topology};
 //!
 //! # let path = modeldir_fixtures::model("llama");
 //! let model = ModelDir::open(path)?;
@@ -111,7 +111,7 @@
 //!     {"match": "**.(lm_head|embed_tokens).weight", "tp": "vocab"}
 //! ]}"#;
 //! let rules = Partition::from_json(rules)?;
-//! let plan = model.plan_for(&rules, &Topology::tensor_parallel(1, 4)?)?;
+//! let plan = model.plan_for(&rules, &Topology::tensor_parallel(Rank::new(1, 4)?))?;
 //! println!("{} of {} bytes", plan.bytes_selected(), model.byte_len());
 //! # assert_eq!(plan.get("lm_head.weight")?.shape(), [80, 64]);
 //! # Ok::<(), modeldir::Error>(())
