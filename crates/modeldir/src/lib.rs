@@ -1,8 +1,8 @@
 //! Opens, plans and loads Hugging Face model directories.
 //!
 //! [`ModelDir`] is the principal type: it resolves a path to weight files, reads their headers,
-//! joins them with the index and says what is wrong or odd. From it come a [`LoadPlan`], which is
-//! the list of reads, and from the plan a [`TensorStore`], which holds the tensors by name.
+//! joins them with the index and reports what is wrong or odd. From it comes a [`LoadPlan`], the
+//! list of reads; from the plan comes a [`TensorStore`], which holds the tensors by name.
 //! [`how_to`] has a short example for each common task.
 //!
 //! ```
@@ -10,7 +10,7 @@
 //! use modeldir::half::bf16;
 //!
 //! # let path = modeldir_fixtures::model("llama");
-//! let model = ModelDir::open(path)?;
+//! let model = ModelDir::open(path)?; // JSON and headers only
 //! assert_eq!(model.shards().len(), 4);
 //!
 //! let store = model.load()?;
@@ -23,17 +23,21 @@
 //!
 //! | step | reads | fails for |
 //! | --- | --- | --- |
-//! | [`ModelDir::open`] | JSON files and headers | anything that they can show: missing, short or damaged shards, all listed |
+//! | [`ModelDir::open`] | JSON files and headers | missing, short or damaged shards, all listed in one error |
 //! | [`ModelDir::plan`] | nothing | nothing |
 //! | [`ModelDir::plan_for`] | nothing | rules, ranks and tensors that do not go together |
-//! | [`LoadPlan::cast`] | nothing: the floats of the plan will be converted as they are read | nothing |
+//! | [`LoadPlan::cast`] | nothing; loading converts the floats of the plan | nothing |
 //! | [`LoadPlan::load`] | the plan's requests, in parallel | a file that cannot be read or has changed |
 //! | [`LoadPlan::stream`] | the same, window by window in bounded memory | the same |
-//! | [`LoadPlan::load_into`] | the same, into memory of the caller's | the same, and memory that does not fit |
+//! | [`LoadPlan::load_into`] | the same, into the caller's memory | the same, and memory of the wrong length |
 //! | [`LoadPlan::map`] | nothing; pages arrive when touched | a file that cannot be mapped or has changed, a plan with a cast |
-//! | [`TensorStore::save`] | nothing; writes files | a file that cannot be written, or weights that are there |
-//! | [`ModelDir::config`], [`ModelDir::quantization`] | nothing: opening has read them | the file being absent or broken when it was read |
-//! | [`ModelDir::generation_config`], [`ModelDir::tokenizer`] and their files | one JSON file | that file being broken |
+//! | [`TensorStore::save`] | nothing; writes files | a file that cannot be written, weights that exist already |
+//! | [`ModelDir::config`], [`ModelDir::quantization`] | nothing; opening reads them | a file that was absent or broken |
+//! | [`ModelDir::generation_config`], [`ModelDir::tokenizer`] and their files | one JSON file | a broken file |
+//!
+//! `load`, `stream`, `load_into`, `map` and `save` each have a form with options: `load_with`,
+//! `stream_with`, `load_into_with`, `map_with`, `save_with`. One [`LoadOptions`] serves every way of
+//! loading.
 //!
 //! # Promises
 //!
@@ -41,60 +45,71 @@
 //!   error that names both, never a choice.
 //! - No content of a directory makes this crate panic, or allocate by a length that was not
 //!   checked against the file's real size.
-//! - The safe ways of loading hand out no byte that was not read: a file that shrinks, or that
-//!   length and times show to have changed since it was opened, is an error. A write that is under
-//!   way while the file is opened can escape this.
+//! - The safe ways of loading hand out no byte that was not read. A file that shrinks, or whose
+//!   length or times change after it was opened, is an error. A write in progress while the file is
+//!   opened can go unnoticed.
 //! - Results depend neither on the order of files and keys nor on thread timing.
 //!
 //! # Memory and time
 //!
-//! Opening allocates a small multiple of the header bytes. Loading allocates the bytes selected
-//! and what aligns them, one region a shard, given back when the last tensor of the shard is
-//! dropped. What is in the page cache is copied from there; what is not is read past it, and leaves
-//! the cache as it was. Each thread of a load has up to 8 MiB more of its own.
+//! Opening allocates a small multiple of the header bytes. Loading allocates the selected bytes and
+//! some padding, in one region per shard, freed when the last tensor of the shard is dropped. Bytes
+//! in the page cache are copied from there; other bytes bypass the cache and leave it unchanged.
+//! Each thread of a load has up to 8 MiB of buffers.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-mod accessors;
-mod adapter;
-mod alias;
-mod as_text;
-mod chat_template;
-mod config;
+// The directory: opened, and what was found in it.
 mod dir;
-mod error;
-mod file_role;
-mod generation;
 pub mod how_to;
 pub mod hub;
+mod options;
+mod report;
+mod resolve;
+
+// The weights: the index, and which shard holds which tensor.
+mod alias;
 mod index;
 mod index_text;
-mod io_error;
 mod join;
+mod natural;
+mod shard_path;
+mod weight_map;
+
+// What lies beside the weights.
+mod accessors;
+mod adapter;
+mod chat_template;
+mod config;
+mod file_role;
+mod generation;
 mod json;
+mod quantization;
+mod tokenizer;
+mod versions;
+
+// The plan: which tensors, which parts of them, which reads.
 pub mod launch;
 mod layout;
+pub mod partition;
+mod plan;
+mod rank;
+mod request;
+mod transform;
+
+// The load: bytes to tensors, and tensors to files.
 mod load;
 #[cfg(feature = "tokio")]
 mod load_async;
 mod map;
-mod natural;
-mod options;
-pub mod partition;
-mod plan;
-mod quantization;
-mod rank;
-mod report;
-mod request;
-mod resolve;
 mod save;
-mod shard_path;
-mod similar;
 mod store;
 mod threads;
-mod tokenizer;
-mod transform;
-mod versions;
-mod weight_map;
+
+// What can be wrong, and how it is said.
+mod as_text;
+mod error;
+mod io_error;
+mod similar;
 
 pub use adapter::AdapterConfig;
 pub use alias::{Alias, AliasRule};
