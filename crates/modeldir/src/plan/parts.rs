@@ -69,11 +69,12 @@ mod tests {
                 let names = parts.iter().flat_map(in_order);
                 assert!(names.eq(in_order(&plan)), "{max_bytes}");
                 assert!(parts.iter().all(|p| p.len() == 1 || p.bytes_selected() <= max_bytes));
-                let next = |pair: &[LoadPlan]| {
-                    let first = pair[1].in_file_order().next().unwrap();
-                    pair[0].bytes_selected() + first.byte_len() as u64
+                let pairs = parts.iter().zip(parts.iter().skip(1));
+                let with_next = |(part, next): (&LoadPlan, &LoadPlan)| {
+                    let first = next.in_file_order().next().unwrap();
+                    part.bytes_selected() + first.byte_len() as u64
                 };
-                assert!(parts.windows(2).all(|pair| next(pair) > max_bytes), "{max_bytes}");
+                assert!(pairs.map(with_next).all(|bytes| bytes > max_bytes), "{max_bytes}");
             }
             assert_eq!(plan.parts(u64::MAX).count(), 1);
         }
