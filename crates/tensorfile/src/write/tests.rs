@@ -146,7 +146,10 @@ fn a_header_over_the_limit_is_refused_before_anything_is_written() {
             "header of 56 bytes, the limit is 55 (WriterOptions::max_header_bytes raises it)";
         assert!(error.to_string().ends_with(&format!(": {says}")), "{error}");
         let named = error.path().unwrap();
-        assert!(named == Path::new("<memory>") || *named == folder.path().join("x.safetensors"), "{error}");
+        assert!(
+            named == Path::new("<memory>") || *named == folder.path().join("x.safetensors"),
+            "{error}"
+        );
     }
     assert!(names_in(folder.path()).is_empty());
 }
