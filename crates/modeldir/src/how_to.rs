@@ -255,7 +255,7 @@
 //!     Err(error) => {
 //!         eprintln!("{error}");
 //!         if let ErrorKind::Incomplete { faults, .. } = error.kind() {
-//!             eprintln!("{} files to fetch again", faults.len());
+//!             eprintln!("{} faults, each with its shard", faults.len());
 //!         }
 //!     }
 //! }
