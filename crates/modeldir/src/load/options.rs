@@ -30,7 +30,7 @@ pub struct LoadOptions {
     /// and at least 8 where reads may have to wait for a disk. Raise it for storage that answers
     /// late (a network file system); lower it if other work needs the processors.
     pub threads: Option<NonZeroUsize>,
-    /// Through the page cache or past it. To change where a reload or a second process follows.
+    /// Whether reads go through the page cache. Use [`Io::Buffered`] if the files are read again soon.
     pub io: Io,
     /// Called as bytes arrive, by one thread at a time and at most about thirty times a second, and
     /// once more when the last byte is there. The bytes done never become fewer from call to call.

@@ -1,4 +1,4 @@
-//! What a caller asks of a save, and is told of it.
+//! The options of a save, and its result.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
