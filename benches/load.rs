@@ -7,7 +7,8 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use memmap2::Mmap;
-use modeldir::{Float, FloatCast, ModelDir, Tensor, TensorStore};
+use modeldir::tensorfile::FloatCast;
+use modeldir::{Float, ModelDir, Tensor, TensorStore};
 use modeldir_benches::{
     Contestant, copy, is_wanted, llama, pretouch, race, read_into_huge_pages, small_tensors, warm,
 };

@@ -5,7 +5,8 @@ use std::fs::File;
 use std::path::PathBuf;
 
 use memmap2::Mmap;
-use modeldir::{MapOptions, ModelDir, Populate};
+use modeldir::options::Populate;
+use modeldir::{MapOptions, ModelDir};
 use modeldir_benches::{Contestant, drop_cache, llama, race, warm_cache};
 use rayon::prelude::*;
 

@@ -4,8 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use modeldir::options::Weights;
 use modeldir::partition::{ExpertSplit, Uneven};
-use modeldir::{LoadPlan, ModelDir, Partition, Rank, Topology, Weights};
+use modeldir::{LoadPlan, ModelDir, Partition, Rank, Topology};
 use modeldir_benches::{deepseek, median};
 
 const ROUNDS: usize = 15;

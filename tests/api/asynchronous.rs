@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 
 use futures_core::Stream;
-use modeldir::{Cancel, Error, ErrorKind, LoadOptions, ModelDir, PlannedTensor, Progress};
+use modeldir::plan::PlannedTensor;
+use modeldir::{Cancel, Error, ErrorKind, LoadOptions, ModelDir, Progress};
 use modeldir_fixtures::{ShardedModel, Tensor as Made};
 use tokio::runtime::{Builder, Runtime};
 

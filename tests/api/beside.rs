@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use modeldir::{ErrorKind, FileRole, JsonError, ModelDir, Partition, Topology};
+use modeldir::beside::FileRole;
+use modeldir::error::JsonError;
+use modeldir::{ErrorKind, ModelDir, Partition, Topology};
 use modeldir_fixtures::{Tensor as Made, Tree, file};
 use tempfile::TempDir;
 

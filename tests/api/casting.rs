@@ -7,9 +7,10 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use modeldir::options::Io;
+use modeldir::tensorfile::FloatCast;
 use modeldir::{
-    Cancel, Dtype, ErrorKind, Float, FloatCast, Io, LoadOptions, LoadPlan, ModelDir, Progress,
-    Selection, Tensor,
+    Cancel, Dtype, ErrorKind, Float, LoadOptions, LoadPlan, ModelDir, Progress, Selection, Tensor,
 };
 use modeldir_fixtures::{ShardedModel, Tensor as Made};
 use tempfile::TempDir;

@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use modeldir::{
-    AliasRule, Error, ErrorKind, Fault, MissingShards, ModelDir, OpenOptions, Unindexed, Weights,
-};
+use modeldir::error::Fault;
+use modeldir::options::{MissingShards, Unindexed, Weights};
+use modeldir::report::AliasRule;
+use modeldir::{Error, ErrorKind, ModelDir, OpenOptions};
 use modeldir_fixtures::{ShardedModel, Tensor as Made, file, shard_name};
 use tensorfile::{ErrorKind as FileErrorKind, HeaderOptions, TrailingBytes};
 

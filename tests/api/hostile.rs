@@ -6,7 +6,9 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use modeldir::{Error, FileRole, ModelDir, OpenOptions, Unindexed, Weights};
+use modeldir::beside::FileRole;
+use modeldir::options::{Unindexed, Weights};
+use modeldir::{Error, ModelDir, OpenOptions};
 use modeldir_fixtures::{RawFile, ShardedModel, Tensor as Made, file};
 use modeldir_tests::{HARM, harm_in, is_harmful};
 use serde_json::{Value, json};

@@ -9,7 +9,9 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use modeldir::{ErrorKind, Io, LoadOptions, MemoryCheck, MemoryLimit, ModelDir, OpenOptions};
+use modeldir::error::MemoryLimit;
+use modeldir::options::{Io, MemoryCheck};
+use modeldir::{ErrorKind, LoadOptions, ModelDir, OpenOptions};
 use modeldir_fixtures::{ShardedModel, Tensor as Made, file, shard_name};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::{Resource, Rlimit, setrlimit};

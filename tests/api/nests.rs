@@ -4,7 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::thread;
 
-use modeldir::{Error, ErrorKind, FileRole, ModelDir, Partition};
+use modeldir::beside::FileRole;
+use modeldir::{Error, ErrorKind, ModelDir, Partition};
 use modeldir_fixtures::{RawFile, Tensor as Made, file};
 use tensorfile::{HeaderOptions, TensorFile};
 

@@ -5,7 +5,8 @@ use std::fs::File;
 use std::io::Write;
 use std::path::PathBuf;
 
-use modeldir::{Cancel, ErrorKind, Io, LoadOptions, MapOptions, ModelDir, Populate, TensorStore};
+use modeldir::options::{Io, Populate};
+use modeldir::{Cancel, ErrorKind, LoadOptions, MapOptions, ModelDir, TensorStore};
 use modeldir_fixtures::{ShardedModel, Tensor as Made};
 use rustix::fs::{Advice, fadvise, fsync};
 use tempfile::TempDir;

@@ -16,9 +16,9 @@ use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
+use modeldir::options::{Io, Populate};
 use modeldir::{
-    Cancel, Error, ErrorKind, Io, LoadOptions, MapOptions, ModelDir, Populate, Progress, Selection,
-    TensorStore,
+    Cancel, Error, ErrorKind, LoadOptions, MapOptions, ModelDir, Progress, Selection, TensorStore,
 };
 use modeldir_fixtures::{ShardedModel, Tensor as Made};
 use tempfile::TempDir;

@@ -6,7 +6,8 @@
 use std::fs;
 use std::num::{NonZeroU64, NonZeroUsize};
 
-use modeldir::{Io, LoadOptions, LoadPlan, ModelDir, Selection};
+use modeldir::options::Io;
+use modeldir::{LoadOptions, LoadPlan, ModelDir, Selection};
 use modeldir_fixtures::{ShardedModel, Tensor as Made};
 use peak_alloc::PeakAlloc;
 

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use modeldir::{ModelDir, OpenOptions, Weights};
+use modeldir::options::Weights;
+use modeldir::{ModelDir, OpenOptions};
 use serde_json::Value;
 use tensorfile::{Selection, Tensor};
 

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use modeldir::{Report, StrayTensor};
+use modeldir::Report;
+use modeldir::report::StrayTensor;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;

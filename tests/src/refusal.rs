@@ -3,7 +3,8 @@
 use std::fmt::Debug;
 use std::path::Path;
 
-use modeldir::{ErrorKind, Fault};
+use modeldir::ErrorKind;
+use modeldir::error::Fault;
 use tensorfile::ErrorKind as FileErrorKind;
 
 /// An error of the product, as text and as variants.

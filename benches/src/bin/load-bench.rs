@@ -10,8 +10,10 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::{Parser, ValueEnum};
-use modeldir::{Io, LoadOptions, LoadPlan, ModelDir, Rank, Tensor};
-use modeldir::{LoadStats, MapOptions, Populate};
+use modeldir::options::Io;
+use modeldir::options::Populate;
+use modeldir::{LoadOptions, LoadPlan, ModelDir, Rank, Tensor};
+use modeldir::{LoadStats, MapOptions};
 use modeldir_benches::{
     Usage, anonymous_bytes, drop_cache, free_bytes, pretouch, rank_plan, warm_cache, warm_half,
 };

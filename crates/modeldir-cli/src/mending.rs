@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use modeldir::{Error, ErrorKind, Fault, JsonError, ModelDir};
+use modeldir::error::{Fault, JsonError};
+use modeldir::{Error, ErrorKind, ModelDir};
 use tensorfile::ErrorKind as FileErrorKind;
 
 /// Returns the faults of the files beside the weights, which load without them. A missing file is

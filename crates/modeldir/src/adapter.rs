@@ -13,7 +13,7 @@ use crate::json::{self, Fields};
 /// A field of the wrong type is absent, with an entry in [`notes`](Self::notes).
 ///
 /// ```
-/// use modeldir::AdapterConfig;
+/// use modeldir::beside::AdapterConfig;
 ///
 /// let json = br#"{
 ///     "peft_type": "LORA", "base_model_name_or_path": "meta-llama/Llama-3.1-8B",

@@ -8,9 +8,12 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use tensorfile::Lookalike;
 
+use crate::file_role::FileRole;
 use crate::io_error::io_error;
+use crate::json::JsonError;
 use crate::json::MaxBytes;
-use crate::{ErrorKind, FileRole, JsonError, Result, TokenizerFiles, json};
+use crate::tokenizer::TokenizerFiles;
+use crate::{ErrorKind, Result, json};
 
 /// The name of the template used when a request names none.
 const DEFAULT: &str = "default";
@@ -149,7 +152,8 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use crate::{ErrorKind, Result, TokenizerFiles};
+    use crate::tokenizer::TokenizerFiles;
+    use crate::{ErrorKind, Result};
 
     /// Name and text of a file.
     type File<'a> = (&'a str, &'a str);

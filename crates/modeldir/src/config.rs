@@ -253,7 +253,8 @@ mod tests {
     use std::fs;
 
     use super::ModelConfig;
-    use crate::{ErrorKind, JsonError};
+    use crate::ErrorKind;
+    use crate::json::JsonError;
 
     const MAX: u64 = 1 << 20;
 

@@ -12,7 +12,7 @@ use crate::config::ModelConfig;
 use crate::generation::GenerationConfig;
 use crate::index::build::Findings;
 use crate::index::{Index, IndexedTensor, Shard};
-use crate::options::OpenOptions;
+use crate::open_options::OpenOptions;
 use crate::partition::{Partition, TensorShape, Topology};
 use crate::plan::LoadPlan;
 use crate::quantization::Quantization;

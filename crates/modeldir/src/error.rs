@@ -1,4 +1,6 @@
-//! The error type of this crate.
+//! The error type of this crate, and the parts of its kinds.
+//!
+//! Kinds of [`launch`](crate::launch), [`partition`](crate::partition) and [`tensorfile`] are there.
 
 mod fault;
 mod kind;
@@ -12,9 +14,11 @@ use tensorfile::{PathText, Quoted};
 
 pub use fault::{Fault, MissingCause};
 pub use kind::ErrorKind;
+pub use tensorfile::{Limit, LimitOn};
 
-use crate::json::JsonError;
+pub use crate::json::JsonError;
 use crate::launch::LaunchError;
+pub use crate::load::MemoryLimit;
 use crate::partition::PartitionError;
 use crate::rank::RankError;
 

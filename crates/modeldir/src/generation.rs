@@ -13,7 +13,7 @@ use crate::json::{self, Fields};
 /// A field of the wrong type is absent, with an entry in [`notes`](Self::notes).
 ///
 /// ```
-/// use modeldir::GenerationConfig;
+/// use modeldir::beside::GenerationConfig;
 ///
 /// let json = br#"{"eos_token_id": [1, 106], "temperature": 0.6, "top_k": 64}"#;
 /// let config = GenerationConfig::from_json("generation_config.json", json)?;

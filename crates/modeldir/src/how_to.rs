@@ -67,11 +67,12 @@
 //!
 //! # Convert and save
 //!
-//! Floats are converted as they are read. [`Beside::Copy`](crate::Beside::Copy) takes configuration
-//! and tokenizer along, and names the new float type in `config.json`.
+//! Floats are converted as they are read. [`Beside::Copy`](crate::options::Beside::Copy) takes
+//! configuration and tokenizer along, and names the new float type in `config.json`.
 //!
 //! ```
-//! use modeldir::{Beside, Float, ModelDir, SaveOptions};
+//! use modeldir::options::Beside;
+//! use modeldir::{Float, ModelDir, SaveOptions};
 //!
 //! # let path = modeldir_fixtures::model("llama");
 //! # let folder = tempfile::tempdir()?;
@@ -184,10 +185,12 @@
 //!
 //! # Load one adapter
 //!
-//! An adapter may lie beside the weights of its model; [`Weights`](crate::Weights) chooses it.
+//! An adapter may lie beside the weights of its model; [`Weights`](crate::options::Weights) chooses
+//! it.
 //!
 //! ```
-//! use modeldir::{Family, ModelDir, Weights};
+//! use modeldir::ModelDir;
+//! use modeldir::options::{Family, Weights};
 //!
 //! # let folder = tempfile::tempdir()?;
 //! # let path = folder.path();

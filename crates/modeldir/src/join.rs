@@ -6,7 +6,7 @@ use tensorfile::TensorInfo;
 use tensorfile::reserve::{self, NoMemory};
 
 use crate::Result;
-use crate::options::Unindexed;
+use crate::open_options::Unindexed;
 
 /// The place of a tensor: the position of its shard, and its position among the shard's tensors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -227,7 +227,7 @@ mod tests {
     use tensorfile::{Header, HeaderOptions, TensorInfo};
 
     use super::{Absent, Joined, Slot, Tensors, fit, wanted, with_map, without_map};
-    use crate::options::Unindexed;
+    use crate::open_options::Unindexed;
 
     struct Shards(Vec<Vec<TensorInfo>>);
 

@@ -62,8 +62,9 @@
 mod dir;
 pub mod how_to;
 pub mod hub;
-mod options;
-mod report;
+mod open_options;
+pub mod options;
+pub mod report;
 mod resolve;
 
 // The weights: the index, and which shard holds which tensor.
@@ -78,6 +79,7 @@ mod weight_map;
 // What lies beside the weights.
 mod accessors;
 mod adapter;
+pub mod beside;
 mod chat_template;
 mod config;
 mod file_role;
@@ -91,7 +93,7 @@ mod versions;
 pub mod launch;
 mod layout;
 pub mod partition;
-mod plan;
+pub mod plan;
 mod rank;
 mod request;
 mod transform;
@@ -107,44 +109,36 @@ mod threads;
 
 // What can be wrong, and how it is said.
 mod as_text;
-mod error;
+pub mod error;
 mod io_error;
 mod similar;
 
-pub use adapter::AdapterConfig;
-pub use alias::{Alias, AliasRule};
-pub use chat_template::ChatTemplate;
 pub use config::ModelConfig;
 pub use dir::ModelDir;
-pub use error::{Error, ErrorKind, Fault, MissingCause, Result};
-pub use file_role::FileRole;
-pub use generation::GenerationConfig;
+#[doc(inline)]
+pub use error::{Error, ErrorKind, Result};
 pub use index::{IndexedTensor, Shard};
-pub use json::JsonError;
-pub use load::{Cancel, Io, LoadOptions, LoadStats, Memory, MemoryCheck, MemoryLimit, Progress};
+pub use load::{Cancel, LoadOptions, LoadStats, Memory, Progress};
 #[cfg(feature = "tokio")]
 pub use load_async::TensorStream;
-pub use map::{MapOptions, Populate};
-pub use options::{Family, IndexPolicy, MissingShards, OpenOptions, Unindexed, Weights};
+pub use map::MapOptions;
+pub use open_options::OpenOptions;
+#[doc(inline)]
 pub use partition::{Partition, Topology};
-pub use plan::{LoadPlan, PlannedTensor};
+#[doc(inline)]
+pub use plan::LoadPlan;
 pub use quantization::Quantization;
 pub use rank::Rank;
-pub use report::{Report, StrayTensor, TotalSize};
-pub use request::Request;
-pub use resolve::{IgnoreReason, IgnoredFile};
-pub use save::{Beside, Existing, SaveOptions, Saved};
+#[doc(inline)]
+pub use report::Report;
+pub use save::{SaveOptions, Saved};
 pub use store::TensorStore;
-pub use tokenizer::TokenizerFiles;
-pub use transform::Transform;
 
 pub use serde_json;
 pub use tensorfile;
-/// The types of one file that appear here, so that one dependency is enough.
-pub use tensorfile::{
-    Dtype, Float, FloatCast, HeaderOptions, Limit, LimitOn, Read, Row, Rows, Selection, Tensor,
-    TensorView, TrailingBytes, half,
-};
+/// The types of one file that most programs name, so that one dependency is enough. The others are
+/// in [`tensorfile`].
+pub use tensorfile::{Dtype, Float, Selection, Tensor, half};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

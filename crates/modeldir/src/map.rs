@@ -74,7 +74,8 @@ impl LoadPlan {
     /// the options say so.
     ///
     /// ```
-    /// use modeldir::{MapOptions, ModelDir, Populate};
+    /// use modeldir::options::Populate;
+    /// use modeldir::{MapOptions, ModelDir};
     ///
     /// # let path = modeldir_fixtures::model("llama");
     /// let model = ModelDir::open(path)?;

@@ -18,13 +18,14 @@ use tracing::field::Empty;
 use crate::index::{Index, IndexedTensor, ShardId};
 use crate::layout::Layout;
 use crate::partition::{Cut, PartitionReport};
-use crate::request::Request;
-use crate::transform::Transform;
 use crate::{ErrorKind, Result};
 use lowering::Lowering;
 
 pub(crate) use part::{Part, Placed};
 pub use planned::PlannedTensor;
+
+pub use crate::request::Request;
+pub use crate::transform::Transform;
 
 /// The tensors to load, and the reads that load them.
 ///

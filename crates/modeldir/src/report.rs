@@ -7,11 +7,12 @@ use std::sync::Arc;
 use serde::Serialize;
 use tensorfile::{PathText, Quoted};
 
-use crate::Fault;
-use crate::alias::Alias;
 use crate::as_text;
-use crate::options::Family;
-use crate::resolve::IgnoredFile;
+use crate::error::Fault;
+use crate::open_options::Family;
+
+pub use crate::alias::{Alias, AliasRule};
+pub use crate::resolve::{IgnoreReason, IgnoredFile};
 
 /// What opening a directory ignored or found odd. Nothing in it kept the directory from opening.
 ///
@@ -34,7 +35,7 @@ pub struct Report {
     pub stale: Vec<StrayTensor>,
     /// The `total_size` of the index, if it has one.
     pub total_size: Option<TotalSize>,
-    /// Shards left out because of [`MissingShards::Skip`](crate::MissingShards).
+    /// Shards left out because of [`MissingShards::Skip`](crate::options::MissingShards).
     #[serde(serialize_with = "as_text::shown")]
     pub skipped: Vec<Fault>,
     /// Bytes after the last tensor of a shard, allowed by
@@ -154,7 +155,9 @@ mod tests {
     use serde_json::json;
 
     use super::{MAX_LINES, Report, StrayTensor};
-    use crate::{Fault, IgnoreReason, IgnoredFile, ModelDir};
+    use crate::ModelDir;
+    use crate::error::Fault;
+    use crate::resolve::{IgnoreReason, IgnoredFile};
 
     #[test]
     fn a_report_is_plain_data() {

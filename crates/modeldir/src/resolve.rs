@@ -15,7 +15,8 @@ use std::path::Path;
 
 use tensorfile::PathText;
 
-use crate::{ErrorKind, ModelConfig, OpenOptions, Result, Weights, shard_path};
+use crate::open_options::Weights;
+use crate::{ErrorKind, ModelConfig, OpenOptions, Result, shard_path};
 use choice::Choice;
 use family::Folder;
 use index_file::check_shards;

@@ -16,9 +16,10 @@ use tensorfile::{Limit, LimitOn, Writer};
 use tracing::{debug, debug_span};
 
 use crate::io_error::io_error;
+use crate::open_options::Family;
 use crate::resolve::{self, Present};
 use crate::store::TensorStore;
-use crate::{Error, ErrorKind, Family, Result};
+use crate::{Error, ErrorKind, Result};
 
 pub use options::{Beside, Existing, SaveOptions, Saved};
 
@@ -73,7 +74,8 @@ impl TensorStore {
     /// Saves as [`save`](Self::save) does, with options.
     ///
     /// ```
-    /// use modeldir::{Beside, Float, ModelDir, SaveOptions};
+    /// use modeldir::options::Beside;
+    /// use modeldir::{Float, ModelDir, SaveOptions};
     ///
     /// # let path = modeldir_fixtures::model("llama");
     /// # let folder = tempfile::tempdir()?;

@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::chat_template::ChatTemplate;
+use crate::file_role::FileRole;
 use crate::json::MaxBytes;
 use crate::versions::{newest_first, version};
-use crate::{ChatTemplate, ErrorKind, FileRole, Result, chat_template, json};
+use crate::{ErrorKind, Result, chat_template, json};
 
 /// The roles that hold a whole vocabulary, in order of preference.
 const VOCABULARIES: [FileRole; 6] = [
@@ -24,7 +26,7 @@ const VOCABULARIES: [FileRole; 6] = [
 /// A file is read only when a method returns its content, so a broken file affects no other.
 ///
 /// ```
-/// use modeldir::{FileRole, TokenizerFiles};
+/// use modeldir::beside::{FileRole, TokenizerFiles};
 ///
 /// let names = ["config.json", "merges.txt", "tokenizer_config.json", "vocab.json"];
 /// let files = TokenizerFiles::find_in("models/gpt2", &names);
@@ -165,7 +167,9 @@ mod tests {
     use serde_json::json;
 
     use super::TokenizerFiles;
-    use crate::{ErrorKind, FileRole, JsonError};
+    use crate::ErrorKind;
+    use crate::file_role::FileRole;
+    use crate::json::JsonError;
 
     #[test]
     fn the_vocabulary_is_chosen_by_kind() {

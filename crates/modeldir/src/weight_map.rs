@@ -149,7 +149,8 @@ impl DeclaredSize {
 #[cfg(test)]
 mod tests {
     use super::WeightMap;
-    use crate::{ErrorKind, JsonError, Result};
+    use crate::json::JsonError;
+    use crate::{ErrorKind, Result};
 
     fn parse(text: &str) -> Result<WeightMap> {
         WeightMap::parse(text.to_owned())

@@ -2,7 +2,8 @@
 
 use std::cell::RefCell;
 
-use modeldir::{AdapterConfig, Error, GenerationConfig, ModelConfig, Quantization, TokenizerFiles};
+use modeldir::beside::{AdapterConfig, GenerationConfig, TokenizerFiles};
+use modeldir::{Error, ModelConfig, Quantization};
 use serde_json::Value;
 use tempfile::TempDir;
 

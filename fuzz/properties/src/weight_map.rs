@@ -6,7 +6,8 @@
 use std::cell::RefCell;
 use std::path::{Component, Path};
 
-use modeldir::{ErrorKind, Fault, ModelDir};
+use modeldir::error::Fault;
+use modeldir::{ErrorKind, ModelDir};
 use serde_json::Value;
 use tempfile::TempDir;
 

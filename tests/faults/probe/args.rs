@@ -3,7 +3,7 @@
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 
-use modeldir::{Io, MemoryCheck};
+use modeldir::options::{Io, MemoryCheck};
 
 /// What to do and how.
 pub(crate) struct Args {

@@ -3,9 +3,11 @@
 
 use std::thread;
 
-use modeldir::{Beside, Cancel, Existing, LoadOptions, LoadPlan};
+use modeldir::options::Populate;
+use modeldir::options::{Beside, Existing};
+use modeldir::{Cancel, LoadOptions, LoadPlan};
 use modeldir::{ErrorKind, Rank, Result, Topology};
-use modeldir::{MapOptions, ModelDir, Populate};
+use modeldir::{MapOptions, ModelDir};
 use modeldir::{OpenOptions, Partition, SaveOptions, Selection, TensorStore};
 use serde_json::json;
 use tensorfile::{TensorFile, Writer};

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use modeldir::{ModelDir, Weights};
+use modeldir::ModelDir;
+use modeldir::options::Weights;
 
 /// Options that choose the model.
 #[derive(Args, Clone, Debug)]

@@ -3,7 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use modeldir::{Beside, Existing, Float, LoadPlan, ModelDir, Rank, SaveOptions};
+use modeldir::options::{Beside, Existing};
+use modeldir::{Float, LoadPlan, ModelDir, Rank, SaveOptions};
 
 use crate::args::{JobArgs, ModelArgs, NameArgs, RuleArgs, Size, of_rank, parse_float};
 use crate::json::print_json;

@@ -61,7 +61,7 @@ pub enum Fault {
         second: Arc<Path>,
     },
     /// A shard holds a tensor that the index does not map; only with
-    /// [`Unindexed::Error`](crate::Unindexed).
+    /// [`Unindexed::Error`](crate::options::Unindexed).
     #[error("tensor {} in shard {} is not in the index", Quoted(tensor), PathText(shard))]
     Unindexed {
         /// The tensor.

@@ -312,7 +312,7 @@ pub enum ErrorKind {
         found: Vec<PathBuf>,
     },
     /// The directory already holds configuration or tokenizer files, and
-    /// [`Beside::Copy`](crate::Beside::Copy) writes such files.
+    /// [`Beside::Copy`](crate::options::Beside::Copy) writes such files.
     #[error(
         "the directory already has configuration or tokenizer files (Existing::Replace replaces them): {}",
         Names(found)

@@ -9,7 +9,7 @@ use tensorfile::{ErrorKind, Identity, Metadata, TensorFile, TensorInfo};
 
 use super::id::ShardId;
 use crate::join::{self, Fit, Wanted};
-use crate::options::OpenOptions;
+use crate::open_options::OpenOptions;
 use crate::threads::MAX_OPEN_FILES;
 use crate::{Result, threads};
 

@@ -11,7 +11,8 @@ use crate::{ErrorKind, Result};
 /// Whether a load checks for enough memory before it allocates.
 ///
 /// ```
-/// use modeldir::{Error, ErrorKind, LoadOptions, MemoryCheck, ModelDir};
+/// use modeldir::options::MemoryCheck;
+/// use modeldir::{Error, ErrorKind, LoadOptions, ModelDir};
 ///
 /// # let path = modeldir_fixtures::model("llama");
 /// let model = ModelDir::open(path)?;

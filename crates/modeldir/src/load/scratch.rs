@@ -96,7 +96,8 @@ fn at_least<'b>(
 #[cfg(test)]
 mod tests {
     use super::{HUGE_PAGE, most};
-    use crate::{Io, LoadPlan, ModelDir};
+    use crate::load::Io;
+    use crate::{LoadPlan, ModelDir};
     use modeldir_fixtures::{ShardedModel, Tensor};
     use tensorfile::Float;
 

@@ -114,7 +114,8 @@ mod tests {
     use modeldir_fixtures::{Tensor, file};
 
     use super::{WINDOWS, Windows};
-    use crate::{LoadPlan, ModelDir, PlannedTensor};
+    use crate::plan::PlannedTensor;
+    use crate::{LoadPlan, ModelDir};
 
     /// Whole tensors, parts of rows, and converted ones.
     fn plans() -> [LoadPlan; 3] {

@@ -148,8 +148,9 @@ mod tests {
     use serde_json::json;
     use tensorfile::{Dtype, Selection};
 
+    use crate::json::JsonError;
     use crate::partition::{PartitionError, TensorShape};
-    use crate::{ErrorKind, JsonError, Partition, Rank, Topology};
+    use crate::{ErrorKind, Partition, Rank, Topology};
 
     /// The parts of BF16 tensors for rank 1 of 2.
     fn parts(

@@ -48,7 +48,8 @@ fn first_part(tensors: &[Placed], max_bytes: u64) -> usize {
 mod tests {
     use tensorfile::{Float, Selection};
 
-    use crate::{LoadPlan, ModelDir, PlannedTensor};
+    use crate::plan::PlannedTensor;
+    use crate::{LoadPlan, ModelDir};
 
     fn plan() -> LoadPlan {
         ModelDir::open(modeldir_fixtures::model("llama")).unwrap().plan()

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use super::ignored::{IgnoreReason, IgnoredFile};
 use super::index_file::IndexFile;
 use super::listing::{Entry, Listing, Role};
-use crate::{Family, natural};
+use crate::natural;
+use crate::open_options::Family;
 
 /// The weight files of a model, and how they were found.
 #[derive(Debug)]

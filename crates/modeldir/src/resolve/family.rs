@@ -12,7 +12,8 @@ use super::index_file::{IndexFile, read_index};
 use super::inside;
 use super::listing::{Kind, Listing, Role};
 use super::numbered::NumberedSet;
-use crate::{Error, ErrorKind, Family, IndexPolicy, OpenOptions, Result, shard_path};
+use crate::open_options::{Family, IndexPolicy};
+use crate::{Error, ErrorKind, OpenOptions, Result, shard_path};
 
 /// A folder, and the options for choosing in it.
 #[derive(Debug)]

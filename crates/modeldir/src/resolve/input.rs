@@ -9,7 +9,8 @@ use tensorfile::SourceFile;
 
 use super::listing::{Kind, Listing, Role, legacy_format};
 use crate::json::MaxBytes;
-use crate::{Error, ErrorKind, IndexPolicy, OpenOptions, Result, Weights, json};
+use crate::open_options::{IndexPolicy, Weights};
+use crate::{Error, ErrorKind, OpenOptions, Result, json};
 
 /// The kind of thing at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

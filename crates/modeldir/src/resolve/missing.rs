@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::listing::{Listing, is_partial};
-use crate::MissingCause;
+use crate::error::MissingCause;
 
 /// The maximum number of shards whose cause is looked up. If more are missing, they are likely to
 /// share a cause.
@@ -107,7 +107,7 @@ fn is_incomplete(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{Causes, MAX_SHARDS};
-    use crate::MissingCause;
+    use crate::error::MissingCause;
     use std::fs;
     use std::path::{Path, PathBuf};
 

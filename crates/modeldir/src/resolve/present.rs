@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::listing::{Listing, Role};
 use super::numbered::NumberedSet;
-use crate::{Family, Result};
+use crate::Result;
+use crate::open_options::Family;
 
 /// The weight files and indexes of a folder, by name.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -47,7 +48,7 @@ mod tests {
     use std::path::PathBuf;
 
     use super::{Present, present};
-    use crate::Family;
+    use crate::open_options::Family;
 
     fn sorted(names: &[&str]) -> Vec<PathBuf> {
         let mut names: Vec<_> = names.iter().map(PathBuf::from).collect();

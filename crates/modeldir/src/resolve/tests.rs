@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 use super::{IgnoreReason, Resolved, classify};
-use crate::{
-    Error, ErrorKind, Family, JsonError, Limit, LimitOn, ModelConfig, OpenOptions, Result, Weights,
-};
+use crate::json::JsonError;
+use crate::open_options::{Family, Weights};
+use crate::{Error, ErrorKind, ModelConfig, OpenOptions, Result};
+use tensorfile::{Limit, LimitOn};
 
 /// A folder with these files. The text after `=` in a name is the content of the file.
 fn folder(files: &[&str]) -> TempDir {

@@ -57,8 +57,8 @@ pub enum Beside {
     ///
     /// Copied are `config.json` with its versions (`config.4.9.json`), `params.json`,
     /// `generation_config.json`, `adapter_config.json`, the files that describe a quantization, all
-    /// names of a [`FileRole`](crate::FileRole), and `additional_chat_templates/*.jinja`; never weights, an index or
-    /// a file of another name. Links are followed, and become files.
+    /// names of a [`FileRole`](crate::beside::FileRole), and `additional_chat_templates/*.jinja`;
+    /// never weights, an index or a file of another name. Links are followed, and become files.
     ///
     /// After a [cast](crate::LoadPlan::cast) the `dtype` or `torch_dtype` in `config.json` names the
     /// float type that most elements have. No other character of the file changes.

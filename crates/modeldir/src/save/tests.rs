@@ -10,10 +10,10 @@ use tensorfile::{Dtype, HeaderOptions, Limit, LimitOn, Metadata, TensorFile, Wri
 
 use super::commit::{self, Changes};
 use super::{Existing, SaveOptions, of_file};
+use crate::alias::AliasRule;
+use crate::open_options::Family;
 use crate::resolve;
-use crate::{
-    AliasRule, Error, ErrorKind, Family, IndexedTensor, ModelDir, OpenOptions, TensorStore,
-};
+use crate::{Error, ErrorKind, IndexedTensor, ModelDir, OpenOptions, TensorStore};
 
 fn options(max_shard_bytes: u64) -> SaveOptions {
     SaveOptions { max_shard_bytes, ..SaveOptions::default() }

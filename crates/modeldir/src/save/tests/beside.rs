@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 use tensorfile::{Dtype, Float};
 
 use super::{HALVES, INDEX, contents, copied, listed, loaded, options, tiny, touch};
+use crate::open_options::Family;
 use crate::save::commit::{self, Changes};
-use crate::{Beside, ErrorKind, Existing, Family, ModelDir, SaveOptions, TensorStore, resolve};
+use crate::save::{Beside, Existing};
+use crate::{ErrorKind, ModelDir, SaveOptions, TensorStore, resolve};
 
 fn copying(max_shard_bytes: u64) -> SaveOptions {
     SaveOptions { beside: Beside::Copy, ..options(max_shard_bytes) }
