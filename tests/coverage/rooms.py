@@ -19,10 +19,11 @@ PURE = {
         "to_f32", "view",
     ],
     "modeldir": [
-        "alias", "index_text", "join", "layout", "natural", "partition", "plan", "request",
-        "shard_path", "similar", "weight_map",
+        "partition", "plan", "similar", "weights/alias", "weights/index_text", "weights/join",
+        "weights/natural", "weights/shard_path", "weights/weight_map",
     ],
 }
+GROUPS = {"beside", "weights"}
 PURE_BOUND, BOUND = 95.0, 90.0
 UNIT_TESTS = re.compile(r"(pub(\([a-z]+\))? )?mod tests \{")
 
@@ -41,10 +42,14 @@ def counts_in(text):
 
 
 def room_of(path):
-    """The crate of a source file, and the name of its room: a file, with the folder of that name."""
+    """The crate of a source file, and the name of its room: a file, with the folder of that name.
+
+    The folders that only group rooms name each of them.
+    """
     parts = pathlib.PurePath(path).parts
     at = len(parts) - 1 - parts[::-1].index("src")
-    return parts[at - 1], parts[at + 1].removesuffix(".rs")
+    end = at + 3 if parts[at + 1] in GROUPS else at + 2
+    return parts[at - 1], "/".join(parts[at + 1 : end]).removesuffix(".rs")
 
 
 def is_of_crates(path):

@@ -24,16 +24,15 @@ impl Row {
     }
 }
 
-/// The rows of the table of a crate; none if the text has none for it.
+/// The rows of the tables of a crate; none if the text has none for it.
 pub(crate) fn rows(architecture: &str, name: &str) -> Vec<Row> {
     let heading = format!("### `crates/{name}`");
     let lines = architecture.lines().skip_while(|line| !line.starts_with(&heading)).skip(1);
-    lines
-        .take_while(|line| !line.starts_with("### "))
-        .skip_while(|line| !(line.starts_with("| file ") && line.ends_with("| may touch |")))
-        .skip(2)
-        .take_while(|line| line.starts_with('|'))
-        .map(row)
+    let lines: Vec<_> = lines.take_while(|line| !line.starts_with("### ")).collect();
+    let tables = lines.split(|line| !line.starts_with('|'));
+    tables
+        .filter(|table| table.first().is_some_and(|head| head.ends_with("| may touch |")))
+        .flat_map(|table| table.iter().skip(2).map(|line| row(line)))
         .collect()
 }
 

@@ -7,19 +7,19 @@ use tensorfile::{PathText, Selection, Tensor};
 use tracing::debug_span;
 use tracing::field::Empty;
 
-use crate::adapter::AdapterConfig;
-use crate::config::ModelConfig;
-use crate::generation::GenerationConfig;
-use crate::index::build::Findings;
-use crate::index::{Index, IndexedTensor, Shard};
+use crate::beside::adapter::AdapterConfig;
+use crate::beside::config::ModelConfig;
+use crate::beside::generation::GenerationConfig;
+use crate::beside::quantization::Quantization;
+use crate::beside::tokenizer::TokenizerFiles;
 use crate::open_options::OpenOptions;
 use crate::partition::{Partition, TensorShape, Topology};
 use crate::plan::LoadPlan;
-use crate::quantization::Quantization;
 use crate::report::{Report, TotalSize};
 use crate::resolve::{self, Resolved};
 use crate::store::TensorStore;
-use crate::tokenizer::TokenizerFiles;
+use crate::weights::index::build::Findings;
+use crate::weights::index::{Index, IndexedTensor, Shard};
 use crate::{Error, ErrorKind, Result};
 
 /// A model directory: its tensors by name, and the files beside them.

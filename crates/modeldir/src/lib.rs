@@ -67,36 +67,16 @@ pub mod options;
 pub mod report;
 mod resolve;
 
-// The weights: the index, and which shard holds which tensor.
-mod alias;
-mod index;
-mod index_text;
-mod join;
-mod natural;
-mod shard_path;
-mod weight_map;
-
-// What lies beside the weights.
-mod accessors;
-mod adapter;
+// The weights, and what lies beside them.
 pub mod beside;
-mod chat_template;
-mod config;
-mod file_role;
-mod generation;
 mod json;
-mod quantization;
-mod tokenizer;
-mod versions;
+mod weights;
 
 // The plan: which tensors, which parts of them, which reads.
 pub mod launch;
-mod layout;
 pub mod partition;
 pub mod plan;
 mod rank;
-mod request;
-mod transform;
 
 // The load: bytes to tensors, and tensors to files.
 mod load;
@@ -113,11 +93,11 @@ pub mod error;
 mod io_error;
 mod similar;
 
-pub use config::ModelConfig;
+pub use beside::config::ModelConfig;
+pub use beside::quantization::Quantization;
 pub use dir::ModelDir;
 #[doc(inline)]
 pub use error::{Error, ErrorKind, Result};
-pub use index::{IndexedTensor, Shard};
 pub use load::{Cancel, LoadOptions, LoadStats, Memory, Progress};
 #[cfg(feature = "tokio")]
 pub use load_async::TensorStream;
@@ -127,12 +107,12 @@ pub use open_options::OpenOptions;
 pub use partition::{Partition, Topology};
 #[doc(inline)]
 pub use plan::LoadPlan;
-pub use quantization::Quantization;
 pub use rank::Rank;
 #[doc(inline)]
 pub use report::Report;
 pub use save::{SaveOptions, Saved};
 pub use store::TensorStore;
+pub use weights::index::{IndexedTensor, Shard};
 
 pub use serde_json;
 pub use tensorfile;

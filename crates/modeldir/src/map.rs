@@ -12,12 +12,12 @@ use rayon::prelude::*;
 use tensorfile::{Buffer, ByteRuns, SourceFile, Tensor};
 use tracing::debug_span;
 
-use crate::index::ShardId;
-use crate::layout::in_memory;
 use crate::load::{LoadStats, is_out_of_files};
+use crate::plan::layout::in_memory;
 use crate::plan::{LoadPlan, PlannedTensor};
 use crate::store::TensorStore;
 use crate::threads::MAX_OPEN_FILES;
+use crate::weights::index::ShardId;
 use crate::{Error, ErrorKind, Result, threads};
 
 /// Bytes that one thread brings in at a time.

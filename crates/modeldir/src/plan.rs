@@ -2,11 +2,14 @@
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 mod cast;
+pub(crate) mod layout;
 mod lowering;
 mod part;
 mod parts;
 mod planned;
+pub(crate) mod request;
 mod shown;
+pub(crate) mod transform;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,17 +18,16 @@ use tensorfile::Selection;
 use tracing::debug_span;
 use tracing::field::Empty;
 
-use crate::index::{Index, IndexedTensor, ShardId};
-use crate::layout::Layout;
 use crate::partition::{Cut, PartitionReport};
+use crate::weights::index::{Index, IndexedTensor, ShardId};
 use crate::{ErrorKind, Result};
+use layout::Layout;
 use lowering::Lowering;
 
 pub(crate) use part::{Part, Placed};
 pub use planned::PlannedTensor;
-
-pub use crate::request::Request;
-pub use crate::transform::Transform;
+pub use request::Request;
+pub use transform::Transform;
 
 /// The tensors to load, and the reads that load them.
 ///

@@ -11,8 +11,8 @@ use crate::as_text;
 use crate::error::Fault;
 use crate::open_options::Family;
 
-pub use crate::alias::{Alias, AliasRule};
 pub use crate::resolve::{IgnoreReason, IgnoredFile};
+pub use crate::weights::alias::{Alias, AliasRule};
 
 /// What opening a directory ignored or found odd. Nothing in it kept the directory from opening.
 ///

@@ -16,7 +16,8 @@ use std::path::Path;
 use tensorfile::PathText;
 
 use crate::open_options::Weights;
-use crate::{ErrorKind, ModelConfig, OpenOptions, Result, shard_path};
+use crate::weights::shard_path;
+use crate::{ErrorKind, ModelConfig, OpenOptions, Result};
 use choice::Choice;
 use family::Folder;
 use index_file::check_shards;

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use tensorfile::Tensor;
 
-use crate::alias::{Alias, Aliases};
-use crate::index::Index;
 use crate::load::{LoadStats, Memory};
 use crate::similar;
+use crate::weights::alias::{Alias, Aliases};
+use crate::weights::index::Index;
 use crate::{Error, ErrorKind, Result};
 
 /// The tensors of a model, or of the part that a plan took, by name.

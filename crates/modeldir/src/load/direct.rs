@@ -6,7 +6,7 @@ use std::io;
 use tensorfile::SourceFile;
 
 use super::os;
-use crate::layout::{PAGE, in_memory};
+use crate::plan::layout::{PAGE, in_memory};
 
 /// If fewer bytes than this can go straight to their place, one read and a copy are cheaper than a
 /// read for each end.

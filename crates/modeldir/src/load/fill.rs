@@ -8,8 +8,8 @@ use tensorfile::{Read, Rows};
 use super::reader::ShardReader;
 use super::scratch::Scratch;
 use super::way::Way;
-use crate::layout::{MAX_BLOCK_BYTES, MAX_PIECE_BYTES, in_memory, piece_end};
-use crate::transform::Transform;
+use crate::plan::layout::{MAX_BLOCK_BYTES, MAX_PIECE_BYTES, in_memory, piece_end};
+use crate::plan::transform::Transform;
 
 /// Reads bytes of a shard and fills `place` with the wanted ones, transformed if asked.
 pub(super) fn fill(

@@ -6,8 +6,8 @@ use super::job::{self, Job};
 use super::options::LoadOptions;
 use super::run::Run;
 use super::stats::LoadStats;
-use crate::index::TensorId;
 use crate::plan::{LoadPlan, PlannedTensor};
+use crate::weights::index::TensorId;
 use crate::{Error, ErrorKind, Result};
 
 impl LoadPlan {

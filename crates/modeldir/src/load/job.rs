@@ -1,9 +1,9 @@
 //! Requests and the memory that they fill.
 
 use super::memory::Regions;
-use crate::layout::in_memory;
 use crate::plan::LoadPlan;
-use crate::request::Request;
+use crate::plan::layout::in_memory;
+use crate::plan::request::Request;
 
 /// One request and the memory that it fills.
 #[derive(Debug)]

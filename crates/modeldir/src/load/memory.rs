@@ -7,9 +7,9 @@ use std::fmt;
 use tensorfile::{Buffer, BufferMut, ErrorKind, Tensor};
 
 use crate::Result;
-use crate::index::ShardId;
-use crate::layout::in_memory;
+use crate::plan::layout::in_memory;
 use crate::plan::{LoadPlan, PlannedTensor};
+use crate::weights::index::ShardId;
 
 /// Memory of a former store, for the next load; see [`LoadPlan::load_reusing`].
 #[derive(Default)]

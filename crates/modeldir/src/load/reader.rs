@@ -14,7 +14,7 @@ use super::scratch::Scratch;
 use super::stats::Counters;
 use super::storage::Storage;
 use super::way::Way;
-use crate::layout::{PAGE, in_memory};
+use crate::plan::layout::{PAGE, in_memory};
 
 /// Ranges of which a part is cached are halved down to this length.
 const MIN_HALF: u64 = 1 << 20;

@@ -6,8 +6,8 @@ use std::path::Path;
 use tensorfile::{BufferMut, HUGE_PAGE, Read};
 
 use super::options::Io;
-use crate::layout::{MAX_BLOCK_BYTES, PAGE};
-use crate::request::Request;
+use crate::plan::layout::{MAX_BLOCK_BYTES, PAGE};
+use crate::plan::request::Request;
 
 /// Buffers of one worker, allocated on first use, and the hook before a read waits.
 ///

@@ -11,8 +11,8 @@ use super::options::Io;
 use super::reader::ShardReader;
 use super::stats::Counters;
 use crate::Result;
-use crate::index::{Index, ShardId};
 use crate::threads::MAX_OPEN_FILES;
+use crate::weights::index::{Index, ShardId};
 
 /// The most shards open at the same time; each may be open once more for direct reads.
 pub(super) const MAX_OPEN_SHARDS: usize = MAX_OPEN_FILES / 2;

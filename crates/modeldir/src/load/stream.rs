@@ -14,8 +14,8 @@ use super::stats::LoadStats;
 use super::sync::{Receiver, SyncSender};
 use super::windows::{WINDOWS, Windows};
 use super::{job, memory};
-use crate::layout::in_memory;
 use crate::plan::LoadPlan;
+use crate::plan::layout::in_memory;
 use crate::{Error, ErrorKind, Result};
 
 impl LoadPlan {

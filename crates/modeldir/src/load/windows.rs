@@ -3,7 +3,7 @@
 use std::iter;
 use std::num::NonZeroU64;
 
-use crate::layout::{in_memory, most_memory};
+use crate::plan::layout::{in_memory, most_memory};
 use crate::plan::{LoadPlan, Placed};
 use crate::{ErrorKind, Result};
 

@@ -13,7 +13,7 @@ use super::progress::Meter;
 use super::scratch::Scratch;
 use super::shards::ShardOpener;
 use crate::Result;
-use crate::index::Index;
+use crate::weights::index::Index;
 
 /// What the workers of one load share.
 pub(super) struct Context<'a> {

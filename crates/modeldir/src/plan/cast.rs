@@ -4,8 +4,8 @@
 use tensorfile::{Float, FloatCast};
 
 use super::{LoadPlan, Part, PlannedTensor};
-use crate::index::IndexedTensor;
-use crate::transform::Transform;
+use crate::plan::transform::Transform;
+use crate::weights::index::IndexedTensor;
 
 impl LoadPlan {
     /// Converts the tensors of `F16`, `BF16` and `F32` to this type as they are read.

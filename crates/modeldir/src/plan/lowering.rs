@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tensorfile::{ByteRuns, Dtype, Selection};
 
 use crate::Result;
-use crate::index::IndexedTensor;
+use crate::weights::index::IndexedTensor;
 
 /// Computes the runs of selections and caches them: a model has many tensors of few shapes.
 #[derive(Debug)]

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use tensorfile::ByteRuns;
 
-use crate::index::{IndexedTensor, TensorId};
-use crate::transform::Transform;
+use crate::plan::transform::Transform;
+use crate::weights::index::{IndexedTensor, TensorId};
 
 /// A part of a tensor to load, and its transform.
 #[derive(Clone, Debug)]

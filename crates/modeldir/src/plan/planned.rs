@@ -6,10 +6,10 @@ use std::ops::Range;
 use tensorfile::{ByteRuns, Dtype, FloatCast};
 
 use super::{Part, Placed};
-use crate::index::IndexedTensor;
-use crate::layout::{Layout, in_memory};
-use crate::request::Request;
-use crate::transform::Transform;
+use crate::plan::layout::{Layout, in_memory};
+use crate::plan::request::Request;
+use crate::plan::transform::Transform;
+use crate::weights::index::IndexedTensor;
 
 /// A tensor as it will be in memory, and the stored tensor that it is read from.
 ///

@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 use tensorfile::PathText;
 
 use super::{LoadPlan, PlannedTensor};
-use crate::index::ShardId;
+use crate::weights::index::ShardId;
 
 /// What a plan reads from one shard.
 #[derive(Clone, Debug, Default)]

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use super::ignored::{IgnoreReason, IgnoredFile};
 use super::index_file::IndexFile;
 use super::listing::{Entry, Listing, Role};
-use crate::natural;
 use crate::open_options::Family;
+use crate::weights::natural;
 
 /// The weight files of a model, and how they were found.
 #[derive(Debug)]

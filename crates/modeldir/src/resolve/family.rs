@@ -13,7 +13,8 @@ use super::inside;
 use super::listing::{Kind, Listing, Role};
 use super::numbered::NumberedSet;
 use crate::open_options::{Family, IndexPolicy};
-use crate::{Error, ErrorKind, OpenOptions, Result, shard_path};
+use crate::weights::shard_path;
+use crate::{Error, ErrorKind, OpenOptions, Result};
 
 /// A folder, and the options for choosing in it.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use tensorfile::{Limit, LimitOn};
 
 use crate::json::MaxBytes;
-use crate::weight_map::WeightMap;
+use crate::weights::weight_map::WeightMap;
 use crate::{ErrorKind, OpenOptions, Result, json};
 
 /// A parsed index.

@@ -5,7 +5,8 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::Path;
 
-use crate::{Error, Result, natural};
+use crate::weights::natural;
+use crate::{Error, Result};
 
 /// The entries of a folder in natural order. Names need not be UTF-8.
 #[derive(Debug)]

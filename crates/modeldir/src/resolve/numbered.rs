@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::listing::{Listing, Role};
-use crate::{ErrorKind, Result, natural, shard_path};
+use crate::weights::{natural, shard_path};
+use crate::{ErrorKind, Result};
 
 /// The largest total of a set; a name with a larger one is not numbered.
 const MAX_TOTAL: u64 = 100_000;

@@ -8,11 +8,12 @@ use tensorfile::{Dtype, SourceFile};
 
 use super::commit::{Changes, folder_of};
 use super::options::{Beside, Existing};
-use crate::file_role::FileRole;
+use crate::beside::file_role::FileRole;
+use crate::beside::versions::version;
+use crate::beside::{chat_template, config, quantization};
 use crate::io_error::io_error;
 use crate::json::{self, MaxBytes};
-use crate::versions::version;
-use crate::{ErrorKind, Result, TensorStore, chat_template, config, quantization, resolve};
+use crate::{ErrorKind, Result, TensorStore, resolve};
 
 /// Other files than those with a [`FileRole`] that are copied.
 const NAMES: [&str; 4] =

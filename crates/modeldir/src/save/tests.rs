@@ -10,9 +10,9 @@ use tensorfile::{Dtype, HeaderOptions, Limit, LimitOn, Metadata, TensorFile, Wri
 
 use super::commit::{self, Changes};
 use super::{Existing, SaveOptions, of_file};
-use crate::alias::AliasRule;
 use crate::open_options::Family;
 use crate::resolve;
+use crate::weights::alias::AliasRule;
 use crate::{Error, ErrorKind, IndexedTensor, ModelDir, OpenOptions, TensorStore};
 
 fn options(max_shard_bytes: u64) -> SaveOptions {

@@ -6,8 +6,8 @@ use std::ops::Range;
 use serde::Serialize;
 use tensorfile::Read;
 
-use crate::index::ShardId;
-use crate::transform::Transform;
+use crate::plan::transform::Transform;
+use crate::weights::index::ShardId;
 
 /// One request of a plan: bytes of a shard and their place in the memory of its tensors.
 #[non_exhaustive]

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::accessors::accessors;
+use crate::beside::accessors::accessors;
+use crate::beside::versions::newest_first;
 use crate::json;
-use crate::versions::newest_first;
 use crate::{ErrorKind, Result};
 
 pub(crate) use dtype::with_dtype;

@@ -13,13 +13,13 @@ use tracing::field::Empty;
 use super::id::ShardId;
 use super::shard::{self, Opened};
 use super::{Index, Shard, shard_of, stored};
-use crate::alias::{self, AliasSources, Aliases};
 use crate::error::Fault;
-use crate::join::{self, Fit, Joined, Slot, Tensors, Wanted};
 use crate::open_options::{MissingShards, OpenOptions, Unindexed};
 use crate::report::StrayTensor;
 use crate::resolve::Causes;
-use crate::weight_map::WeightMap;
+use crate::weights::alias::{self, AliasSources, Aliases};
+use crate::weights::join::{self, Fit, Joined, Slot, Tensors, Wanted};
+use crate::weights::weight_map::WeightMap;
 use crate::{Error, ErrorKind, Result};
 
 /// The maximum number of tensor faults in an error; the others are only counted, as there may be

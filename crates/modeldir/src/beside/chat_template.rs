@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use tensorfile::Lookalike;
 
-use crate::file_role::FileRole;
+use crate::beside::file_role::FileRole;
+use crate::beside::tokenizer::TokenizerFiles;
 use crate::io_error::io_error;
 use crate::json::JsonError;
 use crate::json::MaxBytes;
-use crate::tokenizer::TokenizerFiles;
 use crate::{ErrorKind, Result, json};
 
 /// The name of the template used when a request names none.
@@ -152,7 +152,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use crate::tokenizer::TokenizerFiles;
+    use crate::beside::tokenizer::TokenizerFiles;
     use crate::{ErrorKind, Result};
 
     /// Name and text of a file.

@@ -18,7 +18,8 @@ use tensorfile::reserve::{self, NoMemory};
 use tensorfile::{MetadataBuilder, shortened};
 
 use crate::json::{self, JsonError};
-use crate::{Error, ErrorKind, Result, shard_path};
+use crate::weights::shard_path;
+use crate::{Error, ErrorKind, Result};
 
 /// The longest text in which every name has a position that fits a `u32`. A name with escapes is at
 /// least as long as its unescaped form, so the unescaped names appended to the text at most double

@@ -3,8 +3,9 @@
 
 use tensorfile::reserve::{self, NoMemory};
 
-use crate::index_text::{self, Entry, no_memory};
-use crate::{ErrorKind, Result, natural};
+use crate::weights::index_text::{self, Entry, no_memory};
+use crate::weights::natural;
+use crate::{ErrorKind, Result};
 
 /// The shard of each tensor as stated by an index. Names stay in the index's text.
 #[derive(Debug)]

@@ -7,10 +7,10 @@ use std::ops::Range;
 
 use tensorfile::{ByteRuns, Read};
 
-use crate::index::{IndexedTensor, ShardId};
 use crate::plan::Part;
-use crate::request::Request;
-use crate::transform::Transform;
+use crate::plan::request::Request;
+use crate::plan::transform::Transform;
+use crate::weights::index::{IndexedTensor, ShardId};
 
 /// Maximum length of a read: long enough for full device speed, short enough to share among
 /// threads.

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::chat_template::ChatTemplate;
-use crate::file_role::FileRole;
+use crate::beside::chat_template;
+use crate::beside::chat_template::ChatTemplate;
+use crate::beside::file_role::FileRole;
+use crate::beside::versions::{newest_first, version};
 use crate::json::MaxBytes;
-use crate::versions::{newest_first, version};
-use crate::{ErrorKind, Result, chat_template, json};
+use crate::{ErrorKind, Result, json};
 
 /// The roles that hold a whole vocabulary, in order of preference.
 const VOCABULARIES: [FileRole; 6] = [
@@ -168,7 +169,7 @@ mod tests {
 
     use super::TokenizerFiles;
     use crate::ErrorKind;
-    use crate::file_role::FileRole;
+    use crate::beside::file_role::FileRole;
     use crate::json::JsonError;
 
     #[test]

@@ -5,7 +5,7 @@ mod read;
 
 use serde_json::Value;
 
-use crate::accessors::accessors;
+use crate::beside::accessors::accessors;
 
 pub(crate) use places::SIDE_CARS;
 

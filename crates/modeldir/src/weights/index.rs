@@ -13,9 +13,9 @@ use std::sync::Arc;
 
 use tensorfile::{ErrorKind as FileErrorKind, FileFact, SourceFile, TensorInfo};
 
-use crate::alias::{Alias, Aliases};
-use crate::join::Slot;
 use crate::similar;
+use crate::weights::alias::{Alias, Aliases};
+use crate::weights::join::Slot;
 use crate::{Error, ErrorKind, Result};
 
 pub(crate) use id::{ShardId, TensorId};

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use tensorfile::{Dtype, Float, FloatCast, Header, HeaderOptions, Read, Row, Rows, Selection};
 
 use super::{MAX_REQUEST_BYTES, ShardLayout};
-use crate::index::ShardId;
-use crate::request::Request;
-use crate::transform::Transform;
+use crate::plan::request::Request;
+use crate::plan::transform::Transform;
+use crate::weights::index::ShardId;
 
 const SHARD: ShardId = ShardId::for_test(3);
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::Result;
-use crate::accessors::accessors;
+use crate::beside::accessors::accessors;
 use crate::json::{self, Fields};
 
 /// The fields of `generation_config.json`, with the raw JSON.

@@ -8,9 +8,9 @@ use tensorfile::reserve::{self, NoMemory};
 use tensorfile::{ErrorKind, Identity, Metadata, TensorFile, TensorInfo};
 
 use super::id::ShardId;
-use crate::join::{self, Fit, Wanted};
 use crate::open_options::OpenOptions;
 use crate::threads::MAX_OPEN_FILES;
+use crate::weights::join::{self, Fit, Wanted};
 use crate::{Result, threads};
 
 /// A weight file of the model.

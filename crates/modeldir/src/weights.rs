@@ -1,0 +1,9 @@
+//! The weights: what an index says, what headers say, and which shard holds which tensor.
+
+pub(crate) mod alias;
+pub(crate) mod index;
+pub(crate) mod index_text;
+pub(crate) mod join;
+pub(crate) mod natural;
+pub(crate) mod shard_path;
+pub(crate) mod weight_map;
