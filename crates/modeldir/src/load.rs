@@ -1,4 +1,4 @@
-//! Runs a plan: every byte of its tensors is read and owned when this returns.
+//! Runs a plan: every byte of its tensors is read into owned memory.
 
 #[cfg(any(test, feature = "tokio"))]
 mod asked;
@@ -57,27 +57,26 @@ use run::Run;
 impl LoadPlan {
     /// Reads the tensors of the plan into memory that the store owns, in parallel.
     ///
-    /// Blocks until every byte is there. The work is shared out by requests, so a single large
-    /// shard or tensor uses every thread. What the page cache holds is copied from there; the rest
-    /// is read past it, straight to its place; [`LoadOptions::io`] can say otherwise. Each shard is
-    /// opened once for either way, and at most 32 files are open at a time, or as many as the
-    /// process may open.
-    /// The tensors of one shard share one region of memory, which is given back when the last of
-    /// them is dropped.
+    /// Blocks until every byte is in memory. Threads divide the work by requests, so a single large
+    /// shard or tensor uses all of them. Bytes in the page cache are copied from there; other bytes
+    /// bypass it and are read directly to their place ([`LoadOptions::io`] can change this). A
+    /// shard is opened once for cached and once for direct reads. At most 32 files are open at a
+    /// time, or fewer if the process may not open so many. The tensors of one shard share one
+    /// region of memory, which is freed when the last of them is dropped.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::File`](crate::ErrorKind::File) if a shard cannot be read, has changed since the
-    /// model was opened, or if there is no memory;
+    /// model was opened, or its memory cannot be allocated;
     /// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled) if [`LoadOptions::cancel`] was set
-    /// before all was read; [`ErrorKind::NotEnoughMemory`](crate::ErrorKind::NotEnoughMemory) before
-    /// anything is allocated, if [`LoadOptions::memory_check`] says so;
-    /// [`ErrorKind::Threads`](crate::ErrorKind::Threads) if no thread can be started. After an error
-    /// no thread reads on.
+    /// before all was read; [`ErrorKind::NotEnoughMemory`](crate::ErrorKind::NotEnoughMemory),
+    /// before anything is allocated, if [`LoadOptions::memory_check`] is on and finds too little;
+    /// [`ErrorKind::Threads`](crate::ErrorKind::Threads) if no thread can be started. When an error
+    /// is returned, no thread is reading.
     ///
     /// # Panics
     ///
-    /// Panics as [`LoadOptions::progress`] did, when all threads have ended.
+    /// If [`LoadOptions::progress`] panics: its panic continues here once all threads have ended.
     pub fn load(&self) -> Result<TensorStore> {
         self.load_with(&LoadOptions::default())
     }
@@ -91,11 +90,11 @@ impl LoadPlan {
         self.load_reusing_with(Memory::default(), options)
     }
 
-    /// Does what [`load`](Self::load) does in memory that another store has given up, as far as it
-    /// fits; the rest of it is given back first. What is too long by more than 32 MiB in all fits
-    /// no more.
+    /// Loads as [`load`](Self::load) does, into the memory of an earlier store where its regions
+    /// fit. Regions that do not fit are freed first. Reused regions may exceed what is needed by at
+    /// most 32 MiB in total.
     ///
-    /// Memory that is in use already costs no page faults and need not be zeroed.
+    /// Reused memory costs no page faults and is not zeroed.
     ///
     /// ```
     /// use modeldir::ModelDir;
@@ -111,7 +110,7 @@ impl LoadPlan {
     ///
     /// # Errors
     ///
-    /// As [`load`](Self::load); the memory is given back then.
+    /// As [`load`](Self::load); the memory is freed then.
     pub fn load_reusing(&self, memory: Memory) -> Result<TensorStore> {
         self.load_reusing_with(memory, &LoadOptions::default())
     }

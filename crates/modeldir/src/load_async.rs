@@ -1,4 +1,4 @@
-//! Loading from async code: the blocking load on a thread that may block; feature `tokio`.
+//! Loading from async code: the blocking load, on a blocking thread of tokio; feature `tokio`.
 
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -19,16 +19,16 @@ use crate::store::TensorStore;
 use crate::{Error, ErrorKind, Result, Tensor};
 
 impl LoadPlan {
-    /// Does what [`load`](Self::load) does, without blocking the caller's thread.
+    /// Loads as [`load`](Self::load) does, without blocking the caller's thread.
     ///
-    /// The load begins when the future is first polled. When it is dropped, each thread of the load
-    /// stops within one request, of at most 8 MiB, and the memory is given back. The future owns
-    /// what it needs, so that a task of its own can run it.
+    /// The load begins when the future is first polled. When the future is dropped, each thread of
+    /// the load stops after its current request of at most 8 MiB, and the memory is freed. The
+    /// future borrows nothing, so it can be spawned as a task.
     ///
     /// # Errors
     ///
-    /// As [`load`](Self::load); [`ErrorKind::Cancelled`] also if the runtime is shut down before the
-    /// load begins, [`ErrorKind::Threads`] if it cannot start a thread.
+    /// As [`load`](Self::load); also [`ErrorKind::Cancelled`] if the runtime shuts down before the
+    /// load begins, and [`ErrorKind::Threads`] if the runtime cannot start a thread.
     ///
     /// # Panics
     ///
@@ -47,7 +47,7 @@ impl LoadPlan {
     ///
     /// # Panics
     ///
-    /// As [`load_async`](Self::load_async), and as [`LoadOptions::progress`] did.
+    /// As [`load_async`](Self::load_async), and if [`LoadOptions::progress`] panics.
     pub fn load_async_with(
         &self,
         options: &LoadOptions,
@@ -62,12 +62,11 @@ impl LoadPlan {
         }
     }
 
-    /// Does what [`stream`](Self::stream) does for async code: tensors in file order, while the
+    /// Streams as [`stream`](Self::stream) does, for async code: tensors in file order, while the
     /// next ones are read.
     ///
-    /// A tensor is taken when the next one is asked for: until then its window is a part of what may
-    /// be in flight. Reading stops as with [`load_async`](Self::load_async) when the stream is
-    /// dropped.
+    /// A tensor counts towards the bytes in flight until the next one is requested. When the stream
+    /// is dropped, reading stops as with [`load_async`](Self::load_async).
     ///
     /// # Panics
     ///
@@ -98,7 +97,7 @@ impl LoadPlan {
     }
 }
 
-/// Reads a plan and sends its tensors, each when the one before it is done with.
+/// Reads a plan and sends its tensors one by one.
 fn send_all(
     plan: &LoadPlan,
     options: &LoadOptions,
@@ -121,9 +120,9 @@ fn send_all(
     }
 }
 
-/// Tensors as they are read; made by [`LoadPlan::stream_async`].
+/// A stream of tensors in file order; returned by [`LoadPlan::stream_async`].
 ///
-/// It is a [`Stream`] for code that combines streams; [`next`](Self::next) needs no other crate.
+/// It implements [`Stream`]; [`next`](Self::next) works without a crate for streams.
 ///
 /// ```
 /// use modeldir::ModelDir;
@@ -147,9 +146,9 @@ pub struct TensorStream {
     root: PathBuf,
     tensors: mpsc::Receiver<Result<Tensor>>,
     asking: Asking,
-    /// Whether a tensor has been asked for that has not come yet.
+    /// Whether a requested tensor has not arrived yet.
     has_asked: bool,
-    /// What reads, or why nothing does, until its end has been seen.
+    /// The task that reads, or why it did not start; `None` once its end is known.
     task: Option<Result<JoinHandle<()>>>,
     _at_drop: CancelAtDrop,
 }
@@ -157,16 +156,16 @@ pub struct TensorStream {
 impl TensorStream {
     /// The next tensor, in file order; `None` after the last one and after an error.
     ///
-    /// Nothing is lost if the future is dropped before it is ready.
+    /// Cancel safe: no tensor is lost if the future is dropped before it is ready.
     ///
     /// # Errors
     ///
-    /// As [`LoadPlan::stream`]; [`ErrorKind::Cancelled`] also if the runtime is shut down before the
-    /// stream begins, [`ErrorKind::Threads`] if it cannot start a thread.
+    /// As [`LoadPlan::stream`]; also [`ErrorKind::Cancelled`] if the runtime shuts down before the
+    /// stream begins, and [`ErrorKind::Threads`] if the runtime cannot start a thread.
     ///
     /// # Panics
     ///
-    /// Panics as [`LoadOptions::progress`] did.
+    /// If [`LoadOptions::progress`] panics.
     pub async fn next(&mut self) -> Option<Result<Tensor>> {
         poll_fn(|context| self.poll(context)).await
     }
@@ -186,7 +185,7 @@ impl TensorStream {
             Some(Err(error)) => Err(error.clone()),
             Some(Ok(task)) => {
                 let done = ready!(Pin::new(task).poll(context));
-                // Before a panic of the task goes on.
+                // Cleared first, because `ended` resumes a panic of the task.
                 self.task = None;
                 done.map_err(|error| ended(error, &self.root))
             }
@@ -199,20 +198,20 @@ impl TensorStream {
 impl Stream for TensorStream {
     type Item = Result<Tensor>;
 
-    /// Polls for what [`next`](TensorStream::next) returns.
+    /// Polls for the same items as [`next`](TensorStream::next).
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         self.get_mut().poll(context)
     }
 }
 
-/// The options with a flag of their own, which is set too when the value beside them is dropped.
+/// The options with a cancel flag of their own, and a guard that sets this flag when dropped.
 fn cancelled_at_drop(options: &LoadOptions) -> (LoadOptions, CancelAtDrop) {
     let cancel = Cancel::child_of(options.cancel.as_ref());
     let options = LoadOptions { cancel: Some(cancel.clone()), ..options.clone() };
     (options, CancelAtDrop(cancel))
 }
 
-/// Ends a load when whoever waits for it is gone.
+/// Cancels a load when dropped.
 #[derive(Debug)]
 struct CancelAtDrop(Cancel);
 
@@ -222,7 +221,7 @@ impl Drop for CancelAtDrop {
     }
 }
 
-/// Asks for tensors, until it is dropped.
+/// Requests tensors; dropping it ends the stream.
 #[derive(Debug)]
 struct Asking(Arc<Asked>);
 
@@ -232,22 +231,23 @@ impl Drop for Asking {
     }
 }
 
-/// Runs what blocks on a thread that the runtime keeps for that; the error where it has none names
+/// Runs blocking work on a blocking thread of the runtime. If there is none, the error names
 /// `path`.
 fn start<T: Send + 'static>(
     path: &Path,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<JoinHandle<T>> {
     let runtime = Handle::current();
-    // Where the system starts no more threads, tokio panics, and may keep the work for later: what
-    // cancels it is dropped then.
+    // Tokio panics if the system starts no more threads, and may keep the work for later. The
+    // caller then drops the guard, which cancels it.
     catch_unwind(AssertUnwindSafe(|| runtime.spawn_blocking(work))).map_err(|panic| {
         let message = panic.downcast_ref::<String>().map_or("the runtime panicked", String::as_str);
         ErrorKind::Threads { threads: 1, message: message.into() }.at(path)
     })
 }
 
-/// What a task that did not finish means: a panic goes on, the end of the runtime is an error.
+/// Handles a task that did not finish: resumes its panic, or returns the end of the runtime as an
+/// error.
 fn ended(error: JoinError, root: &Path) -> Error {
     match error.try_into_panic() {
         Ok(panic) => resume_unwind(panic),

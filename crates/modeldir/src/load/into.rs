@@ -1,4 +1,4 @@
-//! Loading into memory of the caller's: pinned pages, a framework's storage, shared memory.
+//! Loading into memory of the caller: pinned pages, a framework's storage, shared memory.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,13 @@ use crate::weights::index::TensorId;
 use crate::{Error, ErrorKind, Result};
 
 impl LoadPlan {
-    /// Reads the tensors of the plan into memory of the caller's, in parallel.
+    /// Reads the tensors of the plan into memory of the caller, in parallel.
     ///
-    /// There has to be one place for each tensor of the plan, of the length that [`get`](Self::get)
-    /// says: what is wanted of it, after a [cast](Self::cast). An alias stands for its target. Where
-    /// the address of a place is congruent with the tensor's
-    /// [`file_range`](crate::IndexedTensor::file_range) modulo 4096, direct reads need no copy.
-    /// After an error the places may hold anything.
+    /// Each tensor of the plan needs one place of exactly [`PlannedTensor::byte_len`] bytes: its
+    /// selected part, after any [cast](Self::cast). An alias stands for its target. Direct reads
+    /// need no copy if the address of a place and the start of the tensor's
+    /// [`file_range`](crate::IndexedTensor::file_range) are equal modulo 4096. After an error the
+    /// contents of the places are unspecified.
     ///
     /// ```
     /// use modeldir::ModelDir;
@@ -33,10 +33,9 @@ impl LoadPlan {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::TensorNotFound`] and [`ErrorKind::NotPlanned`] for a place whose name is not that
-    /// of a tensor of the plan, [`ErrorKind::Destination`] for a tensor with no place, with several,
-    /// or with one of another length; all before anything is read. Otherwise as
-    /// [`load`](Self::load).
+    /// Before anything is read, [`ErrorKind::TensorNotFound`] or [`ErrorKind::NotPlanned`] for a
+    /// place whose name is not in the plan, and [`ErrorKind::Destination`] for a tensor with no
+    /// place, with several, or with one of the wrong length. Otherwise as [`load`](Self::load).
     pub fn load_into<'m, N: AsRef<str>>(
         &self,
         places: impl IntoIterator<Item = (N, &'m mut [u8])>,
@@ -82,7 +81,7 @@ impl LoadPlan {
     }
 }
 
-/// The one place, if it is as long as it has to be, or the lengths of those that were given.
+/// The only place, if it has the length needed; otherwise the lengths of all places.
 fn the_one(places: Vec<&mut [u8]>, needed: usize) -> Result<&mut [u8], Box<[usize]>> {
     let found: Box<[usize]> = places.iter().map(|place| place.len()).collect();
     match <[&mut [u8]; 1]>::try_from(places) {

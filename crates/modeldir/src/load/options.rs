@@ -1,4 +1,4 @@
-//! How a plan is to be run.
+//! The options of a load.
 
 use std::fmt;
 use std::num::{NonZeroU64, NonZeroUsize};
@@ -8,7 +8,7 @@ use super::available::MemoryCheck;
 use super::cancel::Cancel;
 use super::progress::Progress;
 
-/// How to run a plan, whatever way it is loaded. Every field can be left at its default.
+/// Options of a load, the same for every way of loading. Every field has a default.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -26,24 +26,25 @@ use super::progress::Progress;
 /// ```
 #[derive(Clone, Default)]
 pub struct LoadOptions {
-    /// Threads that read. By default one for each processor that this process may use, at most 16,
-    /// and at least 8 where reads may have to wait for a disk. Raise it for storage that answers
-    /// late (a network file system); lower it if other work needs the processors.
+    /// Number of threads that read. The default is the number of processors available to this
+    /// process, at most 16, and at least 8 if reads may wait for a disk. Raise it for storage with
+    /// high latency (a network file system); lower it if other work needs the processors.
     pub threads: Option<NonZeroUsize>,
-    /// Whether reads go through the page cache. Use [`Io::Buffered`] if the files are read again soon.
+    /// Whether reads go through the page cache. Use [`Io::Buffered`] if the files are read again
+    /// soon.
     pub io: Io,
-    /// Called as bytes arrive, by one thread at a time and at most about thirty times a second, and
-    /// once more when the last byte is there. The bytes done never become fewer from call to call.
+    /// Called as bytes arrive, by one thread at a time and at most about 30 times a second, and
+    /// once more after the last byte. `bytes_done` never decreases from call to call.
     pub progress: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
-    /// Ends the load early when it is set, with
-    /// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled).
+    /// A flag that ends the load early, with [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled).
     pub cancel: Option<Cancel>,
-    /// Whether to make sure that there is memory before any is allocated. To change where a process
-    /// that the system ends costs more than an error.
+    /// Whether to compare the memory needed with the memory available before any is allocated. Turn
+    /// it on if an error is better than a process killed for want of memory.
     pub memory_check: MemoryCheck,
-    /// For streams alone: the most bytes of memory for tensors that are being read or wait to be
-    /// taken. By default 512 MiB, or what the longest tensor needs. More lets reading run further
-    /// ahead of a caller who takes tensors unevenly; less saves memory, down to the longest tensor.
+    /// Streams only: the most bytes of memory in use by tensors being read, waiting or in the hands
+    /// of the caller. The default is 512 MiB, or what the longest tensor needs if that is more.
+    /// Raise it if the caller takes tensors at an uneven pace; lower it to save memory, but not
+    /// below what the longest tensor needs.
     pub max_bytes_in_flight: Option<NonZeroU64>,
 }
 
@@ -60,19 +61,19 @@ impl fmt::Debug for LoadOptions {
     }
 }
 
-/// Whether bytes are read through the operating system's page cache.
+/// Whether reads go through the page cache of the operating system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Io {
-    /// What is in the page cache is copied from there; what is not is read past it, straight into
-    /// its place, and leaves the cache as it was. On a network file system all goes through the
-    /// cache.
+    /// Bytes in the page cache are copied from there. Other bytes bypass the cache: they are read
+    /// directly to their place, and the cache stays unchanged. On a network file system all reads
+    /// go through the cache.
     #[default]
     Auto,
-    /// Everything goes through the page cache and stays there as long as the system has room.
-    /// For a model that is loaded again soon, or by several processes of this machine at once:
-    /// only the first read waits for the disk.
+    /// All reads go through the page cache, where bytes stay while the system has room for them.
+    /// Use it for a model that is loaded again soon, or by several processes of one machine: only
+    /// the first read waits for the disk.
     Buffered,
-    /// Everything is read past the page cache, where the file system can do that. For a model
-    /// that nobody reads again, beside programs that need the cache.
+    /// All reads bypass the page cache if the file system allows it. Use it for a model that is not
+    /// read again soon, on a machine where other programs need the cache.
     Direct,
 }

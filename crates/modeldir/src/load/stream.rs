@@ -1,4 +1,4 @@
-//! Loading window by window in bounded memory, for those who hand tensors on and drop them.
+//! Loading window by window in bounded memory, for callers that use each tensor and drop it.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -19,12 +19,12 @@ use crate::plan::layout::in_memory;
 use crate::{Error, ErrorKind, Result};
 
 impl LoadPlan {
-    /// Hands the tensors over in file order, while the next ones are being read.
+    /// Passes the tensors to `take` in file order, while the next ones are read.
     ///
-    /// `take` is called by the calling thread, tensor after tensor. Tensors lie together in windows
-    /// of a quarter of the memory at most; that of a window is used again once all its tensors
-    /// are dropped. A tensor that `take` keeps is the caller's from then on: its window stays in
-    /// memory and is no longer counted.
+    /// `take` runs on the calling thread, once for each tensor. Tensors are read in windows, each
+    /// at most a quarter of the [memory bound](LoadOptions::max_bytes_in_flight) or a single
+    /// tensor; the memory of a window is reused when all its tensors are dropped. `take` may keep a
+    /// tensor: then its whole window stays in memory, outside the bound.
     ///
     /// ```
     /// use modeldir::ModelDir;
@@ -40,13 +40,13 @@ impl LoadPlan {
     /// # Ok::<(), modeldir::Error>(())
     /// ```
     ///
-    /// A function with errors of its own goes to [`try_stream`](Self::try_stream).
+    /// [`try_stream`](Self::try_stream) accepts a function with another error type.
     ///
     /// # Errors
     ///
-    /// What `take` returns, which ends the stream. [`ErrorKind::TensorTooLarge`] before anything is
-    /// read, for a tensor that needs more memory than may be used. Otherwise as
-    /// [`load`](Self::load), after all tensors of the windows before.
+    /// Any error of `take`, which ends the stream. [`ErrorKind::TensorTooLarge`] before anything is
+    /// read, for a tensor that needs more memory than the bound. Otherwise as [`load`](Self::load),
+    /// after all tensors of earlier windows.
     pub fn stream(&self, take: impl FnMut(Tensor) -> Result<()>) -> Result<LoadStats> {
         self.stream_with(&LoadOptions::default(), take)
     }
@@ -102,11 +102,11 @@ impl LoadPlan {
         options: &LoadOptions,
         take: impl FnMut(Tensor) -> Result<(), E>,
     ) -> Result<LoadStats, E> {
-        // What has been taken is the taker's or dropped.
+        // When `take` returns, it has dropped the tensor or keeps it.
         self.stream_to(options, Taker { take, settle: || Ok(()) })
     }
 
-    /// Does what [`stream`](Self::stream) does for a taker that may not have done with a tensor when
+    /// Streams as [`stream`](Self::stream) does, for a taker that may still use a tensor after
     /// `take` returns.
     pub(crate) fn stream_to<E: From<Error>>(
         &self,
@@ -122,8 +122,8 @@ impl LoadPlan {
         let region_len = windows.region_len();
         run.check_memory(self, windows.memory_bytes(region_len))?;
         let loader = Loader { windows, region_len, budget: &budget, run: &run };
-        // However the taking ends, by a panic too, the loader must not wait for it: neither for
-        // memory nor for somebody to take a window.
+        // When the taker ends, also by a panic, the loader must not wait for memory or for a window
+        // to be taken.
         let stop_loading = || {
             stop.cancel();
             budget.stop();
@@ -139,7 +139,7 @@ impl LoadPlan {
         Ok(LoadStats { elapsed: start.elapsed(), ..stats })
     }
 
-    /// Hands over the tensors of the windows as they come; whoever sends them is not held up after.
+    /// Passes the tensors of the windows to the taker as they arrive, and gives their memory back.
     fn take_all<E: From<Error>>(
         &self,
         windows: Receiver<Window>,
@@ -156,7 +156,7 @@ impl LoadPlan {
                 }
                 (taker.take)(tensor)?;
             }
-            // Nobody waits for the memory of the last one.
+            // No window needs the memory of the last one.
             if left > 0 {
                 (taker.settle)()?;
             }
@@ -166,16 +166,16 @@ impl LoadPlan {
     }
 }
 
-/// Who is handed the tensors of a stream.
+/// The receiving side of a stream.
 pub(crate) struct Taker<T, S> {
     /// Called with each tensor.
     pub(crate) take: T,
-    /// Called before the memory of the tensors taken so far is used again; returns when the taker
-    /// has done with them.
+    /// Called before the memory of the tensors taken so far is reused; returns when the taker no
+    /// longer uses them.
     pub(crate) settle: S,
 }
 
-/// What a stream reads at a time.
+/// Tensors that a stream reads together.
 struct Window {
     /// In file order.
     tensors: Vec<Tensor>,
@@ -183,7 +183,7 @@ struct Window {
     buffer: Buffer,
 }
 
-/// Fills windows as long as there is memory for them.
+/// Fills windows, each when there is memory for it.
 struct Loader<'a> {
     windows: Windows<'a>,
     /// The least length of a region.
@@ -204,7 +204,7 @@ impl Loader<'_> {
         Ok(stats)
     }
 
-    /// Reads a window, or returns `None` if nobody takes tensors any more.
+    /// Reads a window, or returns `None` if the taker has ended.
     fn fill(&self, plan: &LoadPlan, stats: &mut LoadStats) -> Result<Option<Window>> {
         // A window is of one shard, and none is empty.
         let Some(first) = plan.in_file_order().next() else { return Ok(None) };
