@@ -1,4 +1,4 @@
-//! How a model directory is to be opened.
+//! The options of opening a model directory.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -8,32 +8,32 @@ use tensorfile::HeaderOptions;
 
 use crate::json;
 
-/// How to open a model directory. The defaults refuse whatever has two readings.
+/// Options of opening a model directory. With the defaults, an ambiguous directory is an error.
 ///
-/// With the limits as they are by default, opening takes at its peak at most 8 times the bytes of
-/// all headers and the index together, 2 KiB for each shard and 2 MiB, whatever they hold; the headers
-/// of models take less than 4 times. JSON files beside the weights are bounded each by itself: by
-/// `max_json_bytes`, and by 1 GiB for the values that they make.
+/// With the default limits, the peak memory of opening is at most the sum of 8 times the bytes of
+/// all headers and the index, 2 KiB for each shard, and 2 MiB, whatever the files contain. Headers
+/// of real models take less than 4 times their bytes. Each JSON file beside the weights has limits
+/// of its own: `max_json_bytes` for the file, and 1 GiB for its parsed values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenOptions {
     /// Which files of the directory hold the weights.
     pub weights: Weights,
-    /// What becomes of a tensor that is in a shard and not in the index.
+    /// What to do with a tensor that is in a shard but not in the index.
     pub unindexed: Unindexed,
-    /// What becomes of a model some of whose shards are missing.
+    /// What to do if shards are missing.
     pub missing_shards: MissingShards,
-    /// How the headers of the shards are judged.
+    /// Limits and rules for the headers of the shards.
     pub header: HeaderOptions,
-    /// Shards a model may have; 100,000 by default.
+    /// The most shards that a model may have; 100,000 by default.
     pub max_shards: usize,
-    /// Bytes an index may have; 256 MiB by default.
+    /// The most bytes that an index may have; 256 MiB by default.
     pub max_index_bytes: u64,
-    /// Bytes any other JSON file may have; 64 MiB by default.
+    /// The most bytes that any other JSON file may have; 64 MiB by default.
     pub max_json_bytes: u64,
-    /// Threads that read headers; without a number, one per processor.
+    /// Number of threads that read headers; one per processor by default.
     pub threads: Option<NonZeroUsize>,
-    /// Names to give to tensors: pairs of the further name and the name that is stored. A pair
-    /// never hides a tensor that is stored.
+    /// Additional names of tensors, as pairs: the new name, then the stored name. A new name that
+    /// equals a stored name is ignored.
     pub aliases: Vec<(String, String)>,
 }
 
@@ -54,18 +54,18 @@ impl Default for OpenOptions {
 }
 
 impl From<Weights> for OpenOptions {
-    /// The defaults for all else.
+    /// These weights, with the default for every other option.
     fn from(weights: Weights) -> Self {
         Self { weights, ..Self::default() }
     }
 }
 
-/// Which files of a directory hold the weights to open.
+/// The choice of weight files in a directory.
 ///
-/// The path of one weight file, or of an index, opens that in place of a directory. What would
-/// choose among its files then has no use, and is refused with
-/// [`ErrorKind::UnusableOption`](crate::ErrorKind::UnusableOption): a list of files, a family or a
-/// variant with either path, and [`IndexPolicy::Ignore`] with that of an index.
+/// It needs the path of a directory. If the path is that of one weight file or of an index, that
+/// file is the choice, and these are
+/// [`ErrorKind::UnusableOption`](crate::ErrorKind::UnusableOption): a list of files, a family, a
+/// variant, and, for the path of an index, [`IndexPolicy::Ignore`].
 ///
 /// ```
 /// use modeldir::ModelDir;
@@ -80,23 +80,24 @@ impl From<Weights> for OpenOptions {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Weights {
-    /// The files that their names, or an index, show to be the weights.
+    /// The weight files found by name or by an index.
     Named {
-        /// The set of weights, where a directory may hold several. Without one the first of
-        /// [`Family::ALL`] that is there is opened.
+        /// The family, for a directory that has several. `None` opens the first of [`Family::ALL`]
+        /// that the directory has.
         family: Option<Family>,
-        /// The variant, as `fp16` in `model.fp16.safetensors`. Without one the plain files are
-        /// opened, never those of a variant; with one, only its files are.
+        /// The variant, such as `fp16` in `model.fp16.safetensors`: only its files are opened.
+        /// `None` opens files without a variant only.
         variant: Option<String>,
-        /// What an index (`*.safetensors.index.json`) decides.
+        /// Whether an index (`*.safetensors.index.json`) is used.
         index: IndexPolicy,
     },
-    /// These files, at least one, relative to the directory or absolute. No index is read.
+    /// These files, at least one; paths are absolute or relative to the directory. No index is
+    /// read.
     Files(Vec<PathBuf>),
 }
 
 impl Default for Weights {
-    /// The plain files, by whatever family is there, and by an index if there is one.
+    /// Files of any family and without a variant, by an index if there is one.
     fn default() -> Self {
         Self::Named { family: None, variant: None, index: IndexPolicy::default() }
     }
@@ -109,13 +110,13 @@ impl Weights {
         Self::Named { family: Some(family), variant: None, index: IndexPolicy::default() }
     }
 
-    /// The weights of a variant, as `fp16`.
+    /// The weights of a variant, such as `fp16`.
     pub fn variant(name: impl Into<String>) -> Self {
         let (variant, index) = (Some(name.into()), IndexPolicy::default());
         Self::Named { family: None, variant, index }
     }
 
-    /// The weights by the names of files alone.
+    /// The weights found by file names alone; an index is ignored.
     #[must_use]
     pub fn without_index() -> Self {
         Self::Named { family: None, variant: None, index: IndexPolicy::Ignore }
@@ -143,49 +144,50 @@ impl Weights {
     }
 }
 
-/// What an index beside the weights decides.
+/// Whether an index beside the weights is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum IndexPolicy {
     /// The index names the shards, and the shard of each tensor.
     #[default]
     Use,
-    /// The index is not read: the single file is opened if there is one, else the numbered files.
+    /// The index is not read. The single file is opened if there is one, else the numbered files.
     Ignore,
 }
 
-/// What becomes of a tensor that a shard holds and the index does not name.
+/// What to do with a tensor that is in a shard but not in the index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Unindexed {
-    /// It belongs to the model, and the report counts it.
+    /// Include it in the model, and list it in the report.
     #[default]
     Include,
-    /// It is left out, and the report counts it.
+    /// Leave it out, and list it in the report.
     Ignore,
-    /// It is a fault of the directory.
+    /// Treat it as a fault of the directory: opening fails.
     Error,
 }
 
-/// What becomes of a model some of whose shards are missing.
+/// What to do if shards of a model are missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MissingShards {
-    /// It is refused, and every missing shard is named.
+    /// Opening fails, and the error names every missing shard.
     #[default]
     Refuse,
-    /// The tensors of the shards that are there are opened, and the report names the others.
+    /// The model has the tensors of the shards that exist, and the report names the missing ones.
     ///
-    /// Missing is a shard whose path leads to nothing. One that is there and damaged, cut short or
-    /// not readable is refused all the same, and so is a model of which no shard is there. Where a
-    /// single file lies beside the index, nothing says that the model is not that
-    /// ([`ErrorKind::StaleIndex`](crate::ErrorKind::StaleIndex)): open the index by its own path.
+    /// A shard is missing if nothing exists at its path. A shard that exists but is damaged,
+    /// truncated or unreadable is still an error, and so is a model without any shard. If a single
+    /// weight file lies beside the index, a missing shard is
+    /// [`ErrorKind::StaleIndex`](crate::ErrorKind::StaleIndex), because the model may be that file.
+    /// Pass the path of the index to open the shards that exist.
     Skip,
 }
 
-/// A set of weights by the name that its files start with.
+/// A naming convention of weight files: the stem that their names start with.
 ///
-/// It is serialised as the name.
+/// Serialised as the stem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Family {
@@ -200,10 +202,10 @@ pub enum Family {
 }
 
 impl Family {
-    /// All families, in the order in which they are looked for.
+    /// All families, in search order.
     pub const ALL: [Self; 4] = [Self::Model, Self::Diffusers, Self::Consolidated, Self::Adapter];
 
-    /// Returns the name that the family's files start with.
+    /// Returns the stem: what the names of the files start with.
     #[must_use]
     pub const fn stem(self) -> &'static str {
         match self {

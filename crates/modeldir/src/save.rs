@@ -29,22 +29,24 @@ use index_file::IndexFile;
 use split::{Shard, shards};
 
 impl TensorStore {
-    /// Writes the tensors into a directory, which is created if it is not there.
+    /// Writes the tensors into a directory, which is created if it does not exist.
     ///
-    /// Files, names and order are those that `save_torch_state_dict` of the Python library
-    /// `huggingface_hub` makes of the same tensors in the order of their names:
-    /// `model.safetensors`, or `model-00001-of-0000N.safetensors` and so on with
-    /// `model.safetensors.index.json`. [Aliases](Self::aliases) are recorded in the metadata.
-    /// Configuration and tokenizer are copied if [`SaveOptions::beside`] says so.
+    /// Files, names and order are those of `save_torch_state_dict` in the Python library
+    /// `huggingface_hub`, given the same tensors in name order: either `model.safetensors`, or
+    /// `model-00001-of-0000N.safetensors` and so on with `model.safetensors.index.json`.
+    /// [Aliases](Self::aliases) are recorded in the metadata. [`SaveOptions::beside`] chooses
+    /// whether configuration and tokenizer are copied.
     ///
-    /// Blocks until all is on the disk, and makes no second copy of a tensor in memory. Everything
-    /// is first written to a hidden folder in the directory, so that a save that fails changes
-    /// nothing. Then the old weights go, the new ones get their names, and the index comes last;
-    /// files beside the weights change while there are none. If the process dies midway, the
-    /// directory opens as the old model, the new model, or not at all (where [`Existing::Replace`]
-    /// left weights of other names, perhaps as those); unplaced files remain in the hidden folder.
-    /// Old files are not written to, so a store that is mapped from them can be saved in their
-    /// place. Two saves into one directory must not run at the same time.
+    /// Blocks until all is on the disk, and makes no second copy of a tensor in memory.
+    ///
+    /// All files are first written to a hidden folder inside the directory. A failure until then
+    /// leaves the old files unchanged. Then the old weights are removed, files beside the weights
+    /// are replaced, the new weights are moved into place, and the index last. If the process dies
+    /// midway, the directory opens as the old model, the new model, or not at all; unplaced files
+    /// remain in the hidden folder. It can also open as weights of other names that
+    /// [`Existing::Replace`] leaves in place. Old files are never written to, so a store that is
+    /// mapped from them can be saved in their place. Two saves into one directory must not run at
+    /// the same time.
     ///
     /// ```
     /// use modeldir::ModelDir;
@@ -61,12 +63,12 @@ impl TensorStore {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::WeightsExist`] if weights are there and are not to be replaced,
-    /// [`ErrorKind::MetadataKey`] for a metadata key or an alias that cannot be recorded,
-    /// [`ErrorKind::Limit`] for a shard or a tensor that no reader accepts by default:
-    /// [`Writer`](tensorfile::Writer) writes such a file where its options say so.
-    /// [`ErrorKind::File`] with the file that could not be written; after any but
-    /// [`tensorfile::ErrorKind::Io`], the directory is as it was.
+    /// [`ErrorKind::WeightsExist`] if the directory has weights and [`SaveOptions::existing`] does
+    /// not replace them, [`ErrorKind::MetadataKey`] for a metadata key or an alias that cannot be
+    /// recorded, [`ErrorKind::Limit`] for a shard or a tensor beyond the default limits of readers
+    /// (only [`Writer`](tensorfile::Writer) has options to write it), [`ErrorKind::File`] with the
+    /// file that could not be written. After any error but [`tensorfile::ErrorKind::Io`], the
+    /// directory is unchanged.
     pub fn save(&self, dir: impl AsRef<Path>) -> Result<Saved> {
         self.save_with(dir, &SaveOptions::default())
     }
@@ -91,8 +93,8 @@ impl TensorStore {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// What a rank of a distributed job has loaded becomes a directory of its own, from which it is
-    /// read whole later:
+    /// A rank of a distributed job can save its parts as a directory of its own, and load that in
+    /// later jobs:
     ///
     /// ```
     /// use modeldir::{ModelDir, Partition, Rank, Topology};
@@ -114,9 +116,10 @@ impl TensorStore {
     ///
     /// # Errors
     ///
-    /// As [`save`](Self::save); with [`Beside::Copy`] also [`ErrorKind::FilesExist`] if files
-    /// beside weights are there and are not to be replaced, an error that names the file that could
-    /// not be copied, and [`ErrorKind::Json`] after a cast for a configuration that is no JSON.
+    /// As [`save`](Self::save). With [`Beside::Copy`] also [`ErrorKind::FilesExist`] if such files
+    /// exist and [`SaveOptions::existing`] does not replace them, an error that names a file that
+    /// cannot be copied, and [`ErrorKind::Json`] if elements were cast and `config.json` is not
+    /// JSON.
     pub fn save_with(&self, dir: impl AsRef<Path>, options: &SaveOptions) -> Result<Saved> {
         let dir = dir.as_ref();
         let _span = debug_span!("save", tensors = self.len()).entered();
@@ -146,10 +149,10 @@ impl TensorStore {
     }
 }
 
-/// The name of the index.
+/// The file name of the index.
 const INDEX: &str = "model.safetensors.index.json";
 
-/// The files to be replaced.
+/// The weight files to replace; fails if there are any and `existing` refuses them.
 fn weights_to_replace(dir: &Path, existing: Existing) -> Result<Present> {
     let found = resolve::present(dir, Family::Model)?;
     match existing {
@@ -162,7 +165,7 @@ fn weights_to_replace(dir: &Path, existing: Existing) -> Result<Present> {
     }
 }
 
-/// Refuses a directory in which a folder has a name that is needed for a file.
+/// Fails if a folder has the name of a file to be written.
 fn refuse_folders<'a>(dir: &Path, names: impl Iterator<Item = &'a PathBuf>) -> Result<()> {
     for path in names.map(|name| dir.join(name)) {
         if fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir()) {
@@ -175,12 +178,12 @@ fn refuse_folders<'a>(dir: &Path, names: impl Iterator<Item = &'a PathBuf>) -> R
 /// The metadata of the files to be written.
 struct Metadata {
     format: String,
-    /// What goes into the single file or into the index.
+    /// Entries for the single file, or for the index.
     entries: BTreeMap<String, String>,
 }
 
 impl Metadata {
-    /// Joins aliases and what the caller wants; the caller's entries come before aliases.
+    /// Joins the aliases and the caller's entries; of equal keys, the caller's entry wins.
     fn new(store: &TensorStore, dir: &Path, options: &SaveOptions) -> Result<Self> {
         let refuse =
             |key: &str, reason| Err(ErrorKind::MetadataKey { key: key.into(), reason }.at(dir));
@@ -200,13 +203,13 @@ impl Metadata {
     }
 }
 
-/// The metadata key that says which library a file is for.
+/// The metadata key for the library that a file is for.
 const FORMAT: &str = "format";
 
-/// The metadata key of an index that says how many bytes all tensors have.
+/// The metadata key of an index for the bytes of all tensors.
 const TOTAL_SIZE: &str = "total_size";
 
-/// Writes the shards to the folder where they wait; errors name the files as they are in `dir`.
+/// Writes the shards to the folder `waiting`; errors name their final paths in `dir`.
 fn write_shards(
     shards: &[Shard<'_>],
     dir: &Path,
@@ -227,7 +230,7 @@ fn write_shards(
     Ok(())
 }
 
-/// Writes the index to the folder where it waits.
+/// Writes the index to the folder `waiting`; errors name its final path in `dir`.
 fn write_index(
     shards: &[Shard<'_>],
     dir: &Path,
@@ -248,7 +251,7 @@ fn write_index(
     written.map_err(|source| io_error(&dir.join(INDEX), "write", source))
 }
 
-/// Takes the steps. If one fails, the files that have no name yet are kept where they wait.
+/// Takes the steps. If one fails, unplaced files are kept in the folder `waiting`.
 fn put_in_place(dir: &Path, waiting: TempDir, steps: &[Step]) -> Result<()> {
     for step in steps {
         if let Err(error) = commit::take(step, dir, waiting.path()) {
@@ -259,8 +262,8 @@ fn put_in_place(dir: &Path, waiting: TempDir, steps: &[Step]) -> Result<()> {
     Ok(())
 }
 
-/// The error of a file that was to be written, under the name that it was to have, and with what can
-/// be done about it here.
+/// The error of a file that cannot be written, with its final path and the option of a save that
+/// helps.
 fn of_file(path: &Path, error: tensorfile::Error) -> Error {
     let tensor = error.tensor().map(Box::<str>::from);
     let error = match error.into_kind() {

@@ -1,4 +1,4 @@
-//! The loaded tensors by name.
+//! `TensorStore`: loaded tensors by name.
 
 use std::collections::{BTreeMap, btree_map};
 use std::fmt;
@@ -14,11 +14,12 @@ use crate::weights::alias::{Alias, Aliases};
 use crate::weights::index::Index;
 use crate::{Error, ErrorKind, Result};
 
-/// The tensors of a model, or of the part that a plan took, by name.
+/// The loaded tensors of a model or of a plan, by name.
 ///
-/// Whatever way they were loaded, there is this one type. Tensors are cheap to clone and outlive
-/// the store. Names may be those of tensors or [aliases](Self::aliases) wherever one is asked for;
-/// lists have the names of tensors alone.
+/// [`load`](crate::LoadPlan::load), [`load_reusing`](crate::LoadPlan::load_reusing) and
+/// [`map`](crate::LoadPlan::map) all return this type. Tensors are cheap to clone and may outlive
+/// the store. Look-ups accept the name of a tensor or an [alias](Self::aliases); iterators yield
+/// tensors under their stored names only.
 ///
 /// ```
 /// use modeldir::ModelDir;
@@ -29,7 +30,7 @@ use crate::{Error, ErrorKind, Result};
 /// let values: &[f32] = embedding.as_slice()?;
 /// assert_eq!(values.len(), embedding.num_elements());
 ///
-/// // The head is tied: not stored, and still found by its name.
+/// // The head is tied to the embedding: it is not stored, but its name is an alias.
 /// assert_eq!(store.get("lm_head.weight")?.bytes(), embedding.bytes());
 /// # Ok::<(), modeldir::Error>(())
 /// ```
@@ -51,7 +52,7 @@ impl TensorStore {
         Self { root: index.root.clone(), tensors, aliases, is_cast: false, stats }
     }
 
-    /// The same store, whose elements were converted as they were read if `is_cast` says so.
+    /// The same store, marked as converted or not.
     pub(crate) fn with_cast(self, is_cast: bool) -> Self {
         Self { is_cast, ..self }
     }
@@ -60,28 +61,27 @@ impl TensorStore {
         self.is_cast
     }
 
-    /// The tensor of this name, or the one that the name stands for if it is an
-    /// [alias](Self::aliases).
+    /// The tensor of this name; for an [alias](Self::aliases), its target.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::TensorNotFound`] if there is none, with names that may have been meant. To ask for
-    /// what need not be there, see [`contains`](Self::contains).
+    /// [`ErrorKind::TensorNotFound`] if there is none; the message suggests similar names. Use
+    /// [`contains`](Self::contains) to test for a tensor that may be absent.
     pub fn get(&self, name: &str) -> Result<&Tensor> {
         let found = self.tensors.get(self.aliases.target(name));
         found.ok_or_else(|| self.not_found(name))
     }
 
-    /// Whether there is a tensor of this name, or an alias.
+    /// Whether the store has a tensor of this name or alias.
     #[must_use]
     pub fn contains(&self, name: &str) -> bool {
         self.tensors.contains_key(self.aliases.target(name))
     }
 
-    /// Takes the tensor of this name out of the store; an [alias](Self::aliases) takes its target.
+    /// Removes the tensor of this name and returns it; for an [alias](Self::aliases), its target.
     ///
-    /// Its memory is shared with the other tensors of its shard and given back with the last of
-    /// them. Neither its name nor an alias of it finds anything from then on.
+    /// The tensor shares its memory with the other tensors of its shard; it is freed when the last
+    /// of them is dropped. After the call neither the name nor an alias of it finds a tensor.
     ///
     /// # Errors
     ///
@@ -91,11 +91,10 @@ impl TensorStore {
         removed.ok_or_else(|| self.not_found(name))
     }
 
-    /// The memory of the tensors, for the next load: see
+    /// Consumes the store and returns the memory of its tensors, for
     /// [`LoadPlan::load_reusing`](crate::LoadPlan::load_reusing).
     ///
-    /// Memory of which a tensor is still elsewhere stays with it, and a mapped file is no memory
-    /// to be filled.
+    /// Regions still referenced by a `Tensor` or `Buffer`, and file mappings, are left out.
     #[must_use]
     pub fn into_memory(self) -> Memory {
         Memory::of(self.tensors.into_values())
@@ -117,7 +116,7 @@ impl TensorStore {
         self.tensors.len()
     }
 
-    /// Whether there is no tensor.
+    /// Whether the store has no tensors.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.tensors.is_empty()
@@ -129,7 +128,10 @@ impl TensorStore {
         self.tensors.values().map(|tensor| tensor.byte_len() as u64).sum()
     }
 
-    /// The names that stand for a tensor of the store, by name.
+    /// Other names for tensors of the store, in name order.
+    ///
+    /// They come from the model's metadata, from tied weights, and from
+    /// [`OpenOptions::aliases`](crate::OpenOptions::aliases).
     pub fn aliases(&self) -> impl Iterator<Item = &Alias> {
         self.aliases.iter().filter(|alias| self.tensors.contains_key(alias.target.as_str()))
     }
@@ -140,7 +142,7 @@ impl TensorStore {
         &self.root
     }
 
-    /// What loading did. A mapped store has read nothing.
+    /// Statistics of the load. Those of a mapped store count no bytes read.
     #[must_use]
     pub fn stats(&self) -> LoadStats {
         self.stats

@@ -1,4 +1,4 @@
-//! The files beside the weights that go along with a store: which they are, and their copies.
+//! Copies the files beside the weights along with a store.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -15,22 +15,22 @@ use crate::io_error::io_error;
 use crate::json::{self, MaxBytes};
 use crate::{ErrorKind, Result, TensorStore, resolve};
 
-/// Other files than those with a [`FileRole`] that are copied.
+/// Files that are copied although they have no [`FileRole`].
 const NAMES: [&str; 4] =
     ["config.json", "params.json", "generation_config.json", "adapter_config.json"];
 
-/// The files that are to be copied.
+/// The files to copy.
 #[derive(Debug)]
 pub(super) struct Companions<'a> {
     root: &'a Path,
     /// Relative to the folder, in order.
     pub(super) names: Vec<PathBuf>,
-    /// What the configuration is to name as the float type, if that has changed.
+    /// The new float type for the configuration, if it has changed.
     dtype: Option<&'static str>,
 }
 
 impl<'a> Companions<'a> {
-    /// Finds the files that go along with a store.
+    /// Finds the files to copy along with a store.
     pub(super) fn of(store: &'a TensorStore, beside: Beside) -> Result<Self> {
         let root = store.root();
         match beside {
@@ -41,7 +41,7 @@ impl<'a> Companions<'a> {
         }
     }
 
-    /// What changes beside the weights of a directory in which the copies will lie.
+    /// The changes beside the weights of `dir`, the destination of the copies.
     pub(super) fn changes(
         &self,
         dir: &Path,
@@ -66,8 +66,7 @@ impl<'a> Companions<'a> {
         Ok(Changes { stale, placed: self.names.clone() })
     }
 
-    /// Copies the files to a folder where they wait; errors of writing name them as they are in
-    /// `dir`.
+    /// Copies the files to the folder `waiting`; errors of writing name their final paths in `dir`.
     pub(super) fn write(&self, dir: &Path, waiting: &Path) -> Result<()> {
         for name in &self.names {
             let (from, to) = (self.root.join(name), waiting.join(name));
@@ -88,7 +87,7 @@ impl<'a> Companions<'a> {
     }
 }
 
-/// The files of a folder that are copied, relative to it and in order.
+/// The files of a folder to copy, relative to it and in order.
 fn found_in(folder: &Path) -> Result<Vec<PathBuf>> {
     let names = resolve::file_names(folder)?;
     let mut found: Vec<_> =
@@ -108,13 +107,13 @@ fn is_companion(name: &str) -> bool {
         || FileRole::ALL.iter().any(|role| role.find(&[name]).is_some())
 }
 
-/// Whether a file is `config.json`, or a version of it.
+/// Whether a file is `config.json` or a version of it.
 fn is_configuration(name: &Path) -> bool {
     let name = name.to_str().unwrap_or_default();
     name == "config.json" || version(name, "config").is_some()
 }
 
-/// The name of the float type that most elements have, for a store whose elements were converted.
+/// The name of the most frequent float type, by elements, if the elements of a store were cast.
 fn dtype_after_cast(store: &TensorStore) -> Option<&'static str> {
     if !store.is_cast() {
         return None;
@@ -133,18 +132,18 @@ fn dtype_after_cast(store: &TensorStore) -> Option<&'static str> {
     (elements(most.0) > 0).then_some(most.1)
 }
 
-/// The text of a configuration with the name of another float type.
+/// The text of a configuration with `dtype` as its float type.
 fn renamed(path: &Path, dtype: &str) -> Result<String> {
     let text = json::read_with_mark(path, MaxBytes::FIXED)?;
-    // What is no JSON is not searched for fields.
+    // `with_dtype` searches the text for fields, so it must be JSON.
     json::parse_object(json::without_mark(&text)).map_err(|error| error.at(path))?;
     Ok(config::with_dtype(&text, dtype))
 }
 
-/// Longest piece of a file that is in memory at a time.
+/// Bytes of a file that are in memory at a time.
 const PIECE: u64 = 1 << 20;
 
-/// Reads a file piece by piece, as long as it was when it was opened.
+/// Reads a file piece by piece, up to its length when it was opened.
 fn copy(path: &Path, mut write: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
     let file = SourceFile::open(path)?;
     let len = file.opened_bytes();

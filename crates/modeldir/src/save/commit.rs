@@ -1,4 +1,4 @@
-//! Moves finished files into the directory in an order that a crash cannot turn into a mixed model.
+//! Moves finished files into the directory, in an order in which a crash never mixes two models.
 
 use std::fs;
 use std::io;
@@ -11,22 +11,22 @@ use crate::resolve::Present;
 /// One change of a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Takes a file away.
+    /// Removes a file.
     Remove(PathBuf),
-    /// Makes a folder, if it is not there.
+    /// Creates a folder, if it does not exist.
     Folder(PathBuf),
-    /// Gives a finished file its name, in place of one that has it.
+    /// Renames a finished file into place, over an old file of the same name.
     Place(PathBuf),
-    /// Waits until what was done in a folder of the directory, or in itself, is on the disk.
+    /// Waits until the changes of this folder, or of the directory itself, are on the disk.
     Sync(Option<PathBuf>),
 }
 
-/// What changes beside the weights.
+/// The changes beside the weights.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
-    /// Files to be removed.
+    /// Files to remove.
     pub(super) stale: Vec<PathBuf>,
-    /// Finished files that get their names.
+    /// Finished files to move into place.
     pub(super) placed: Vec<PathBuf>,
 }
 
@@ -48,12 +48,12 @@ impl Changes {
     }
 }
 
-/// The steps from the files that are there to those that are finished.
+/// The steps that replace the old files with the finished ones.
 ///
-/// After any of them the directory opens as the old model, as the new one, or not at all. A
-/// single new file takes its place before old ones go, so that it may replace one at once. Of
-/// several, none does while an old one or its index is there: both may have the same name. What
-/// lies beside the weights changes while there are none.
+/// After each step the directory opens as the old model, the new model, or not at all. A single new
+/// file is placed before old files are removed, so it can replace one of them in a single step.
+/// Several new files are placed only when all old files and their index are gone, because old and
+/// new names may be equal. Files beside the weights change while there are no weights.
 pub(super) fn steps(
     old: Present,
     beside: &Changes,
@@ -61,8 +61,9 @@ pub(super) fn steps(
     index: Option<&Path>,
 ) -> Vec<Step> {
     let Present { indexes, shards: mut stale, .. } = old;
-    // A single file first: left over beside a numbered set it would open once the set is gone. Then
-    // the first file of each numbered set, so that none is whole when only one is left.
+    // The single file goes first: otherwise it would open as the model once the numbered files are
+    // gone. Then the first file of each numbered set, so that no set is complete when only one is
+    // left.
     stale.sort_by_key(|name| (name.as_os_str() != "model.safetensors", name.clone()));
     let is_at_once = index.is_none() && beside.is_empty();
     let is_replaced = |name: &PathBuf| is_at_once && shards.contains(name);
@@ -78,7 +79,7 @@ pub(super) fn steps(
     [removed, sync.clone(), beside, placed, sync].concat()
 }
 
-/// Takes one step; the errors name the file in `dir`.
+/// Takes one step; errors name the file in `dir`.
 pub(super) fn take(step: &Step, dir: &Path, finished: &Path) -> Result<()> {
     let failed = |name: &Path, action, error| Err(io_error(&dir.join(name), action, error));
     let done = match step {
@@ -96,17 +97,17 @@ pub(super) fn take(step: &Step, dir: &Path, finished: &Path) -> Result<()> {
     }
 }
 
-/// The folder in the directory that a file lies in, if it is not in the directory itself.
+/// The subfolder that a file is in, or `None` if it is in the directory itself.
 pub(super) fn folder_of(name: &Path) -> Option<&Path> {
     name.parent().filter(|folder| !folder.as_os_str().is_empty())
 }
 
-/// Makes names outlive a loss of power, where the system can.
+/// Makes changes of names survive a loss of power, where the system supports it.
 #[cfg(unix)]
 fn sync(dir: &Path) -> io::Result<()> {
     use io::ErrorKind::{InvalidInput, PermissionDenied, Unsupported};
     match fs::File::open(dir).and_then(|dir| dir.sync_all()) {
-        // Folders that may be written to but not read, and file systems that cannot sync one.
+        // The folder is writable but not readable, or the file system cannot sync folders.
         Err(error) if matches!(error.kind(), InvalidInput | PermissionDenied | Unsupported) => {
             Ok(())
         }

@@ -1,21 +1,21 @@
-//! The text of an index that is written: in the order and form of the reference.
+//! The text of an index to write, in the order and form of `huggingface_hub`.
 
 use std::collections::BTreeMap;
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-/// An index to be written.
+/// An index to write.
 pub(super) struct IndexFile<'a> {
     /// Bytes of all tensors.
     pub(super) total_size: u64,
-    /// What `metadata` holds beside.
+    /// The other entries of `metadata`.
     pub(super) metadata: &'a BTreeMap<String, String>,
-    /// Name of the tensor and of its shard, in the order of the shards.
+    /// Pairs of tensor name and shard name, in the order of the shards.
     pub(super) weight_map: Vec<(&'a str, &'a str)>,
 }
 
 impl IndexFile<'_> {
-    /// The file, indented by two spaces.
+    /// The bytes of the file: JSON indented by two spaces.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         serde_json::to_vec_pretty(self).expect("keys are strings, and a vector takes every byte")
     }
@@ -43,7 +43,7 @@ impl Serialize for Metadata<'_> {
     }
 }
 
-/// An object that keeps the order of its pairs.
+/// A JSON object that keeps the order of its pairs.
 struct InOrder<'a>(&'a [(&'a str, &'a str)]);
 
 impl Serialize for InOrder<'_> {

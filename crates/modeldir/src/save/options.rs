@@ -7,18 +7,18 @@ use serde::Serialize;
 
 use crate::as_text;
 
-/// How to save a store.
+/// Options of a save.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SaveOptions {
-    /// Bytes of tensors in one file; 5,000,000,000 by default. A tensor that is larger has a file
-    /// of its own. If one file is enough there is no index.
+    /// The most bytes of tensors in one file; 5,000,000,000 by default. A larger tensor gets a file
+    /// of its own. If one file is enough, no index is written.
     pub max_shard_bytes: u64,
-    /// What becomes of weights that are in the directory.
+    /// What to do with weights that the directory already has.
     pub existing: Existing,
-    /// What becomes of configuration, tokenizer and the other files beside the weights.
+    /// What to do with configuration, tokenizer and the other files beside the weights.
     pub beside: Beside,
-    /// Entries for the metadata of the single file, or of the index if there are shards. `format`
-    /// goes into every file, and is `pt` unless it is given here.
+    /// Metadata entries for the single file, or for the index if there are several files. The entry
+    /// `format` goes into every weight file instead, and is `pt` by default.
     pub metadata: BTreeMap<String, String>,
 }
 
@@ -33,42 +33,44 @@ impl Default for SaveOptions {
     }
 }
 
-/// What becomes of weights that are in the directory where a store is saved.
+/// What to do with files that the directory already has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Existing {
-    /// Nothing is saved where there is any safetensors file or index; with [`Beside::Copy`], nor
-    /// where there is any file beside the weights that it is about.
+    /// The save fails if the directory has a safetensors file or an index; with [`Beside::Copy`],
+    /// also if it has a file of the kinds that are copied.
     #[default]
     Refuse,
-    /// `model.safetensors`, `model-….safetensors` of any number and their index are replaced.
-    /// Weights of other names and of variants stay. For other files see [`Beside::Copy`].
+    /// `model.safetensors`, all `model-….safetensors` and their index are replaced. Weights with
+    /// other names and those of variants stay. [`Beside::Copy`] describes the other files.
     Replace,
 }
 
-/// What becomes of the files beside the weights, such as configuration and tokenizer.
+/// What to do with the files beside the weights, such as configuration and tokenizer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Beside {
     /// Only weights are written.
     #[default]
     Leave,
-    /// The files of [`TensorStore::root`](crate::TensorStore::root) are copied, as they are when the store is saved.
+    /// The files are copied from [`TensorStore::root`](crate::TensorStore::root), with their
+    /// contents at the time of the save.
     ///
-    /// Copied are `config.json` with its versions (`config.4.9.json`), `params.json`,
-    /// `generation_config.json`, `adapter_config.json`, the files that describe a quantization, all
-    /// names of a [`FileRole`](crate::beside::FileRole), and `additional_chat_templates/*.jinja`;
-    /// never weights, an index or a file of another name. Links are followed, and become files.
+    /// These are copied: `config.json` with its versions (`config.4.9.json`), `params.json`,
+    /// `generation_config.json`, `adapter_config.json`, files that describe a quantization, files
+    /// with a [`FileRole`](crate::beside::FileRole), and `additional_chat_templates/*.jinja`.
+    /// Weights, an index and files of other names are not. The copy of a symbolic link is a regular
+    /// file.
     ///
-    /// After a [cast](crate::LoadPlan::cast) the `dtype` or `torch_dtype` in `config.json` names the
-    /// float type that most elements have. No other character of the file changes.
+    /// After a [cast](crate::LoadPlan::cast), `dtype` or `torch_dtype` in the new `config.json` is
+    /// the float type of most elements. The rest of the file stays the same.
     ///
-    /// Where the directory has any such file, [`Existing::Refuse`] is an error, and
-    /// [`Existing::Replace`] removes those that have no copy to replace them.
+    /// If the destination already has such files, [`Existing::Refuse`] fails, and
+    /// [`Existing::Replace`] replaces those that are copied and removes the others.
     Copy,
 }
 
-/// What a save wrote.
+/// The files that a save wrote.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Saved {

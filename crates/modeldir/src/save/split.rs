@@ -1,17 +1,17 @@
-//! Which tensors go into which shard: the rule of the reference's splitter; pure.
+//! Splits tensors into shards by the rule of `huggingface_hub`; pure.
 
 use tensorfile::Tensor;
 
 use crate::TensorStore;
 
-/// A weight file to be written.
+/// A weight file to write.
 #[derive(Debug)]
 pub(super) struct Shard<'a> {
     pub(super) file: String,
     pub(super) tensors: Vec<&'a Tensor>,
 }
 
-/// Splits a store, in the order of names. One without tensors is one empty file.
+/// Splits a store, in name order. A store without tensors becomes one file without tensors.
 pub(super) fn shards(store: &TensorStore, max: u64) -> Vec<Shard<'_>> {
     let tensors = store.iter().map(|(_, tensor)| tensor);
     let mut shards = split(tensors, |tensor| tensor.byte_len() as u64, max);
@@ -25,9 +25,8 @@ pub(super) fn shards(store: &TensorStore, max: u64) -> Vec<Shard<'_>> {
 
 /// Splits items into shards of at most `max` bytes, in order.
 ///
-/// A shard ends where the next item would make it too large; shards are not filled up later. An
-/// item that is larger than `max` is a shard of its own, which comes before the one that is being
-/// filled.
+/// A shard ends when the next item does not fit; later items never go into earlier shards. An item
+/// larger than `max` is a shard of its own, which comes before the shard being filled.
 fn split<T>(
     items: impl IntoIterator<Item = T>,
     byte_len: impl Fn(&T) -> u64,
@@ -66,7 +65,7 @@ fn file_name(position: usize, shards: usize) -> String {
 mod tests {
     use super::{file_name, split};
 
-    /// Sizes, the largest shard, and the positions in each shard.
+    /// Sizes, `max`, and the expected positions in each shard.
     type Case = (&'static [u64], u64, &'static [&'static [usize]]);
 
     /// As `split_state_dict_into_shards_factory` of huggingface_hub 2.4 splits them.
