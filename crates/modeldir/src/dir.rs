@@ -1,4 +1,4 @@
-//! `ModelDir`: a model directory that has been resolved, indexed and checked.
+//! `ModelDir`: an opened model directory.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,9 +22,9 @@ use crate::weights::index::build::Findings;
 use crate::weights::index::{Index, IndexedTensor, Shard};
 use crate::{Error, ErrorKind, Result};
 
-/// A model directory: its tensors by name, and the files beside them.
+/// An opened model directory: its tensors by name, and the files beside the weights.
 ///
-/// Opening reads JSON files and headers and keeps no file open. Cloning is cheap.
+/// It keeps no file open. Cloning is cheap.
 ///
 /// ```
 /// use modeldir::ModelDir;
@@ -44,7 +44,7 @@ pub struct ModelDir {
     beside: Arc<Beside>,
 }
 
-/// What is not tensors.
+/// The report, and what the files beside the weights say.
 #[derive(Debug)]
 struct Beside {
     report: Report,
@@ -55,16 +55,16 @@ struct Beside {
 }
 
 impl ModelDir {
-    /// Opens a directory, one weight file, or the directory of an index file.
+    /// Opens a model by the path of its directory, of one weight file, or of an index.
     ///
-    /// Blocks while JSON files and the headers of all shards are read, in parallel; no byte of a
-    /// tensor is. A broken configuration, quantization or tokenizer does not fail here, but where
-    /// it is asked for.
+    /// Blocks while JSON files and, in parallel, the headers of all shards are read. Reads no byte
+    /// of a tensor. A broken configuration, quantization or tokenizer file is not an error here;
+    /// the method that returns its contents fails instead.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Incomplete`] lists every missing, short or damaged shard and every tensor that is
-    /// not where the index has it. The other kinds say why the weights could not be found.
+    /// [`ErrorKind::Incomplete`] lists every missing, short or damaged shard, and every tensor that
+    /// is not in the shard named by the index. Other kinds say why no weights were found.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         Self::open_with(path, &OpenOptions::default())
     }
@@ -80,7 +80,7 @@ impl ModelDir {
         let span =
             debug_span!("open", path = %shown, files = Empty, tensors = Empty, bytes = Empty);
         let _entered = span.enter();
-        // Looked at once, so that configuration and weights cannot come from two places.
+        // Classified once, so that configuration and weights come from the same folder.
         let input = resolve::classify(path)?;
         let config = ModelConfig::in_directory(input.folder(path), options.max_json_bytes);
         let resolved = resolve::resolve(path, input, options, config.as_ref().ok())?;
@@ -113,7 +113,7 @@ impl ModelDir {
         self.index.len()
     }
 
-    /// Whether there is no tensor.
+    /// Whether the model has no tensors.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.index.len() == 0
@@ -125,7 +125,7 @@ impl ModelDir {
         self.index.byte_len()
     }
 
-    /// The tensors, by name.
+    /// The tensors, in name order.
     pub fn tensors(&self) -> impl ExactSizeIterator<Item = IndexedTensor<'_>> {
         self.index.iter()
     }
@@ -135,13 +135,13 @@ impl ModelDir {
         self.tensors().map(IndexedTensor::name)
     }
 
-    /// Whether there is a tensor of this name, or an alias.
+    /// Whether the model has a tensor of this name or alias.
     #[must_use]
     pub fn contains(&self, name: &str) -> bool {
         self.index.find(self.index.aliases.target(name)).is_some()
     }
 
-    /// What the headers say of a tensor; an alias stands for its target.
+    /// Dtype, shape and place of a tensor, from the headers; for an alias, of its target.
     ///
     /// # Errors
     ///
@@ -156,7 +156,7 @@ impl ModelDir {
         self.index.shards()
     }
 
-    /// What was ignored or found odd.
+    /// What opening ignored or found odd.
     #[must_use]
     pub fn report(&self) -> &Report {
         &self.beside.report
@@ -166,17 +166,18 @@ impl ModelDir {
     ///
     /// # Errors
     ///
-    /// What was wrong with the file when the directory was opened; [`ErrorKind::NoFile`] if there is
-    /// none.
+    /// The error of reading the file when the directory was opened; [`ErrorKind::NoFile`] if there
+    /// is none.
     pub fn config(&self) -> Result<&ModelConfig> {
         self.beside.config.as_ref().map_err(Error::clone)
     }
 
-    /// How the weights are quantized, wherever the directory says it, or `None` if it does not.
+    /// How the weights are quantized, or `None` if no file of the directory says that they are.
     ///
     /// # Errors
     ///
-    /// If a file that could say it was broken when the directory was opened.
+    /// If one of the files that can describe a quantization was broken when the directory was
+    /// opened.
     pub fn quantization(&self) -> Result<Option<&Quantization>> {
         self.beside.quantization.as_ref().map(Option::as_ref).map_err(Error::clone)
     }
@@ -199,21 +200,22 @@ impl ModelDir {
         AdapterConfig::in_directory(self.path(), self.beside.max_json_bytes)
     }
 
-    /// Which files hold tokenizer, chat templates and processors. Nothing is read.
+    /// The files of tokenizer, chat templates and processors. Does no I/O.
     #[must_use]
     pub fn tokenizer(&self) -> &TokenizerFiles {
         &self.beside.tokenizer
     }
 
-    /// Plans to load every tensor. Does no I/O.
+    /// Returns a plan that loads every tensor. Does no I/O.
     #[must_use]
     pub fn plan(&self) -> LoadPlan {
         LoadPlan::new(&self.index, self.index.iter())
     }
 
-    /// Reads one tensor into memory of its own; an alias stands for its target.
+    /// Reads one tensor into memory of its own; for an alias, its target.
     ///
-    /// Blocks. To read several, plan them: neighbours then share reads.
+    /// Blocks. To read several tensors, use a [plan](Self::plan), which reads adjacent tensors
+    /// together.
     ///
     /// # Errors
     ///
@@ -223,7 +225,7 @@ impl ModelDir {
         plan.load()?.remove(name)
     }
 
-    /// Reads a part of one tensor into memory of its own; an alias stands for its target.
+    /// Reads a part of one tensor into memory of its own; for an alias, of its target.
     ///
     /// ```
     /// use modeldir::{ModelDir, Selection};
@@ -243,9 +245,11 @@ impl ModelDir {
         plan.load()?.remove(name)
     }
 
-    /// Plans what one rank of a distributed job takes, by rules about names.
+    /// Returns a plan of the parts that one rank of a distributed job loads.
     ///
-    /// What was odd about rules and names is in [`LoadPlan::partition_report`]. Does no I/O.
+    /// The rules of `partition` select the parts by tensor name, for the rank that `topology`
+    /// describes. [`LoadPlan::partition_report`] lists rules and tensors without a match. Does no
+    /// I/O.
     ///
     /// ```
     /// use modeldir::{ModelDir, Partition, Rank, Topology};
@@ -290,8 +294,8 @@ impl ModelDir {
     }
 }
 
-/// How the weights are quantized, by the configuration or a file beside it; without knowing what the
-/// configuration says, nothing is known.
+/// How the weights are quantized, by the configuration or a file beside it. Fails with the error of
+/// the configuration if that is broken.
 fn quantization(
     root: &Path,
     config: &Result<ModelConfig>,
@@ -305,7 +309,7 @@ fn quantization(
     Quantization::in_directory(root, config, max_json_bytes)
 }
 
-/// The note on entries of metadata for aliases that were too many.
+/// The note about metadata entries for aliases beyond the limit.
 fn aliases_left_out(count: usize) -> Option<String> {
     let note = || format!("metadata has {count} entries for aliases beyond those that are kept");
     (count > 0).then(note)
@@ -319,7 +323,7 @@ fn mapped_bytes(index: &Index, findings: &Findings) -> u64 {
     mapped.map(|tensor| tensor.byte_len() as u64).sum()
 }
 
-/// Puts together what was ignored or odd.
+/// Builds the report of what was ignored or odd.
 fn report(
     index: &Index,
     resolved: Resolved,

@@ -1,8 +1,8 @@
 //! How to do common tasks, each in a few lines.
 //!
-//! `path` is the directory of a model, one weights file or an index;
-//! [`hub::snapshot`](crate::hub::snapshot) finds the directories that Python tools have downloaded.
-//! All examples use `?` in a function that returns [`Result`](crate::Result), or
+//! `path` is the path of a model directory, one weight file or an index;
+//! [`hub::snapshot`](crate::hub::snapshot) finds directories that Python tools have downloaded. The
+//! examples are the body of a function that returns [`Result`](crate::Result), or
 //! `Result<(), Box<dyn Error>>` where other errors occur too.
 //!
 //! - [Load a model](#load-a-model)
@@ -19,8 +19,9 @@
 //!
 //! # Load a model
 //!
-//! Every byte is in memory when [`load`](crate::ModelDir::load) returns. Elements are borrowed as
-//! they are, or converted one tensor at a time.
+//! When [`load`](crate::ModelDir::load) returns, every byte is in memory.
+//! [`as_slice`](crate::Tensor::as_slice) borrows the elements of a tensor, and
+//! [`to_f32`](crate::Tensor::to_f32) converts them.
 //!
 //! ```
 //! use modeldir::ModelDir;
@@ -42,7 +43,7 @@
 //! # Load a part of it
 //!
 //! A [plan](crate::LoadPlan) chooses tensors, and parts of tensors, before anything is read.
-//! [`parts`](crate::LoadPlan::parts) cuts it so that a model larger than memory can be gone through.
+//! [`parts`](crate::LoadPlan::parts) cuts a plan into smaller ones, for a model larger than memory.
 //!
 //! ```
 //! use modeldir::{ModelDir, Selection};
@@ -67,8 +68,8 @@
 //!
 //! # Convert and save
 //!
-//! Floats are converted as they are read. [`Beside::Copy`](crate::options::Beside::Copy) takes
-//! configuration and tokenizer along, and names the new float type in `config.json`.
+//! Floats are converted while they are read. [`Beside::Copy`](crate::options::Beside::Copy) copies
+//! configuration and tokenizer, and sets the new float type in `config.json`.
 //!
 //! ```
 //! use modeldir::options::Beside;
@@ -85,7 +86,7 @@
 //!
 //! # Load what a rank needs
 //!
-//! Every process of a job opens the same directory, and reads its own part of each tensor.
+//! Every process of a job opens the same directory and reads its own part of each tensor.
 //!
 //! ```no_run
 //! use modeldir::{ModelDir, Partition, Topology, launch};
@@ -99,7 +100,7 @@
 //! # Ok::<(), modeldir::Error>(())
 //! ```
 //!
-//! Rules of your own come before those of the model's type, or stand alone where it has none:
+//! You can add rules, which come before those of the model's type, or write all of them:
 //!
 //! ```
 //! use modeldir::{ModelDir, Partition, Rank, Topology};
@@ -120,8 +121,8 @@
 //!
 //! # Stream to a device
 //!
-//! Tensors arrive in file order while the next ones are read, and no more memory is in use than
-//! [`max_bytes_in_flight`](crate::LoadOptions::max_bytes_in_flight) says.
+//! Tensors arrive in file order while the next ones are read, in memory of at most
+//! [`max_bytes_in_flight`](crate::LoadOptions::max_bytes_in_flight).
 //!
 //! ```
 //! use modeldir::{Float, ModelDir};
@@ -139,12 +140,12 @@
 //! # Ok::<(), modeldir::Error>(())
 //! ```
 //!
-//! [`try_stream`](crate::LoadPlan::try_stream) takes a function that has errors of its own.
+//! [`try_stream`](crate::LoadPlan::try_stream) accepts a function with another error type.
 //!
 //! # Load from async code
 //!
-//! With the feature `tokio`. The load runs on threads that may block; dropping the future or the
-//! stream ends it.
+//! Enable the feature `tokio`. The load runs on blocking threads of the runtime; dropping the
+//! future or the stream ends it.
 //!
 #![cfg_attr(feature = "tokio", doc = "```")]
 #![cfg_attr(not(feature = "tokio"), doc = "```ignore")]
@@ -168,8 +169,8 @@
 //!
 //! # Fill memory of your own
 //!
-//! Pinned pages, shared memory or the storage of a framework are filled in place. The plan says how
-//! many bytes each tensor needs.
+//! Loading can fill pinned pages, shared memory or the storage of a framework in place. The plan
+//! has the number of bytes that each tensor needs.
 //!
 //! ```
 //! use modeldir::ModelDir;
@@ -246,8 +247,8 @@
 //!
 //! # Handle errors
 //!
-//! An [`Error`](crate::Error) has the path and the tensor that it concerns, and a
-//! [kind](crate::ErrorKind). All that is wrong with a directory is one error.
+//! An [`Error`](crate::Error) has the path and the tensor concerned, and a
+//! [kind](crate::ErrorKind). One error lists all faults of a directory.
 //!
 //! ```
 //! use modeldir::{ErrorKind, ModelDir};

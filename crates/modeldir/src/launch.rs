@@ -1,4 +1,4 @@
-//! The rank of this process in a distributed job, from the environment set by its launcher.
+//! The rank of this process in a distributed job, from environment variables of its launcher.
 //!
 //! [`rank_from_env`] checks the launchers in the order of [`Launcher::ALL`]; the first whose rank
 //! and size are both set wins. A process without a launcher has no rank: a default of 0 would make
@@ -16,7 +16,8 @@
 //! single process. Only `srun` sets `SLURM_STEP_NUM_TASKS`; without it, Slurm's variables are
 //! ignored.
 //!
-//! [`Rank::new`](crate::Rank::new) takes ranks passed as arguments to workers, as by Ray and vLLM.
+//! Some launchers, such as Ray and vLLM, pass the rank to workers as an argument: use
+//! [`Rank::new`](crate::Rank::new).
 
 mod error;
 mod launcher;
@@ -53,7 +54,7 @@ pub fn rank_from_env() -> Result<Option<ProcessRank>, LaunchError> {
     rank_from(|name| env::var_os(name))
 }
 
-/// [`rank_from_env`] with the environment as a function from name to value.
+/// Returns the rank as [`rank_from_env`] does, with `look_up` in place of the environment.
 ///
 /// ```
 /// use modeldir::launch::{self, Launcher};
@@ -70,8 +71,9 @@ pub fn rank_from_env() -> Result<Option<ProcessRank>, LaunchError> {
 ///
 /// # Errors
 ///
-/// [`LaunchError::HalfSet`] if a launcher before the first complete one has set only one of rank
-/// and size; [`LaunchError::NotANumber`] if a variable of the first complete one is not a number;
+/// Launchers are checked in the order of [`Launcher::ALL`], up to the first that has set both rank
+/// and size. [`LaunchError::HalfSet`] if an earlier launcher has set only one of the two,
+/// [`LaunchError::NotANumber`] if a variable of that launcher is not a number,
 /// [`LaunchError::Impossible`] if its numbers contradict each other.
 pub fn rank_from(
     look_up: impl Fn(&str) -> Option<OsString>,

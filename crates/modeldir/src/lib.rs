@@ -1,8 +1,8 @@
 //! Opens, plans and loads Hugging Face model directories.
 //!
 //! [`ModelDir`] is the principal type: it resolves a path to weight files, reads their headers,
-//! joins them with the index and reports what is wrong or odd. From it comes a [`LoadPlan`], the
-//! list of reads; from the plan comes a [`TensorStore`], which holds the tensors by name.
+//! joins them with the index and reports what is wrong or odd. It makes a [`LoadPlan`], the list of
+//! reads. Loading the plan returns a [`TensorStore`], which holds the tensors by name.
 //! [`how_to`] has a short example for each common task.
 //!
 //! ```
@@ -25,29 +25,29 @@
 //! | --- | --- | --- |
 //! | [`ModelDir::open`] | JSON files and headers | missing, short or damaged shards, all listed in one error |
 //! | [`ModelDir::plan`] | nothing | nothing |
-//! | [`ModelDir::plan_for`] | nothing | rules, ranks and tensors that do not go together |
+//! | [`ModelDir::plan_for`] | nothing | rules that do not fit the tensors or the ranks |
 //! | [`LoadPlan::cast`] | nothing; loading converts the floats of the plan | nothing |
 //! | [`LoadPlan::load`] | the plan's requests, in parallel | a file that cannot be read or has changed |
 //! | [`LoadPlan::stream`] | the same, window by window in bounded memory | the same |
-//! | [`LoadPlan::load_into`] | the same, into the caller's memory | the same, and memory of the wrong length |
+//! | [`LoadPlan::load_into`] | the same, into memory of the caller | the same, and memory of the wrong length |
 //! | [`LoadPlan::map`] | nothing; pages arrive when touched | a file that cannot be mapped or has changed, a plan with a cast |
-//! | [`TensorStore::save`] | nothing; writes files | a file that cannot be written, weights that exist already |
-//! | [`ModelDir::config`], [`ModelDir::quantization`] | nothing; opening reads them | a file that was absent or broken |
+//! | [`TensorStore::save`] | nothing; writes files | a file that cannot be written, weights that already exist |
+//! | [`ModelDir::config`], [`ModelDir::quantization`] | nothing; opening reads the files | a file that was absent or broken |
 //! | [`ModelDir::generation_config`], [`ModelDir::tokenizer`] and their files | one JSON file | a broken file |
 //!
 //! `load`, `stream`, `load_into`, `map` and `save` each have a form with options: `load_with`,
-//! `stream_with`, `load_into_with`, `map_with`, `save_with`. One [`LoadOptions`] serves every way of
-//! loading.
+//! `stream_with`, `load_into_with`, `map_with`, `save_with`. One [`LoadOptions`] serves every way
+//! of loading.
 //!
 //! # Promises
 //!
-//! - The index decides which shard a tensor comes from. Where two candidates remain there is an
-//!   error that names both, never a choice.
+//! - The index decides which shard a tensor comes from. If two candidates remain, the result is an
+//!   error that names both.
 //! - No content of a directory makes this crate panic, or allocate by a length that was not
-//!   checked against the file's real size.
-//! - The safe ways of loading hand out no byte that was not read. A file that shrinks, or whose
-//!   length or times change after it was opened, is an error. A write in progress while the file is
-//!   opened can go unnoticed.
+//!   checked against the size of the file.
+//! - The safe ways of loading return only bytes that were read from the files. A file that shrinks,
+//!   or whose length or times change after it was opened, is an error. A write that is in progress
+//!   while the file is opened can go unnoticed.
 //! - Results depend neither on the order of files and keys nor on thread timing.
 //!
 //! # Memory and time
@@ -58,7 +58,7 @@
 //! Each thread of a load has up to 8 MiB of buffers.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-// The directory: opened, and what was found in it.
+// The directory: opening, and the report.
 mod dir;
 pub mod how_to;
 pub mod hub;
@@ -67,18 +67,18 @@ pub mod options;
 pub mod report;
 mod resolve;
 
-// The weights, and what lies beside them.
+// The weights, and the files beside them.
 pub mod beside;
 mod json;
 mod weights;
 
-// The plan: which tensors, which parts of them, which reads.
+// The plan: tensors, their parts, and reads.
 pub mod launch;
 pub mod partition;
 pub mod plan;
 mod rank;
 
-// The load: bytes to tensors, and tensors to files.
+// Loading tensors, and saving them.
 mod load;
 #[cfg(feature = "tokio")]
 mod load_async;
@@ -87,7 +87,7 @@ mod save;
 mod store;
 mod threads;
 
-// What can be wrong, and how it is said.
+// Errors.
 mod as_text;
 pub mod error;
 mod io_error;

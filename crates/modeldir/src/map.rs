@@ -1,4 +1,4 @@
-//! Maps a plan: the tensors are views of the files, read when they are touched.
+//! Maps a plan: tensors are views of the files, read when they are touched.
 #![expect(unsafe_code, reason = "a mapped file must not change, and only the caller can see to it")]
 
 use std::collections::BTreeMap;
@@ -20,15 +20,16 @@ use crate::threads::MAX_OPEN_FILES;
 use crate::weights::index::ShardId;
 use crate::{Error, ErrorKind, Result, threads};
 
-/// Bytes that one thread brings in at a time.
+/// Bytes that a thread reads in at a time.
 const PIECE: usize = 32 << 20;
 
-/// How to map a plan.
+/// Options of mapping a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MapOptions {
     /// When the bytes are read.
     pub populate: Populate,
-    /// Threads that read at once. By default one for each processor that this process may use.
+    /// Number of threads that read, for [`Populate::AtOnce`]. The default is the number of
+    /// processors available to this process.
     pub threads: Option<NonZeroUsize>,
 }
 
@@ -39,39 +40,40 @@ pub enum Populate {
     /// Page by page, as they are touched. A byte that cannot be read ends the process with SIGBUS.
     #[default]
     WhenTouched,
-    /// All that are wanted, in parallel, before the store is there. A byte that cannot be read is
-    /// an error, as long as no page is dropped from memory since.
+    /// All bytes of the plan, in parallel, before the store is returned. A byte that cannot be read
+    /// is an error. The system may drop pages later and read them again when they are touched; a
+    /// failure then still ends the process with SIGBUS.
     AtOnce,
 }
 
 impl LoadPlan {
-    /// Maps the shards of the plan; no byte is read or copied until it is touched.
+    /// Maps the shards of the plan. No byte is read until it is touched, and none is copied.
     ///
-    /// One mapping a shard, kept until its last tensor is dropped. Tensors lie in memory as they
-    /// do in the file, so wide elements may be unaligned:
-    /// [`as_slice`](tensorfile::Tensor::as_slice) says so and
-    /// [`to_vec`](tensorfile::Tensor::to_vec) copies.
+    /// Each shard has one mapping, kept until the last of its tensors is dropped. A mapped tensor
+    /// has the alignment of its place in the file, so elements may be unaligned: then
+    /// [`as_slice`](tensorfile::Tensor::as_slice) is an error, and
+    /// [`to_vec`](tensorfile::Tensor::to_vec) still copies.
     ///
     /// # Safety
     ///
-    /// Nothing may write to, shorten or replace the contents of the model's files while the store
-    /// or any tensor from it lives. A tensor whose file is shortened, or lies on a disk that fails,
-    /// kills the process with SIGBUS when it is touched; one whose file is written to changes
-    /// behind a shared reference, which is undefined behaviour.
+    /// While the store or any of its tensors lives, nothing may write to the model's files or
+    /// shorten them. If a file is shortened or its disk fails, touching the tensor ends the process
+    /// with SIGBUS. If a file is written to, bytes change behind a shared reference, which is
+    /// undefined behaviour.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::File`] if a shard cannot be mapped
-    /// ([`NotMapped`](tensorfile::ErrorKind::NotMapped): [`load`](Self::load) needs no mapping) or has
-    /// changed since the model was opened, [`ErrorKind::ScatteredMap`] for a part of a tensor that is
-    /// not contiguous in its file, [`ErrorKind::CastMap`] for a tensor that is [cast](Self::cast).
+    /// ([`NotMapped`](tensorfile::ErrorKind::NotMapped); [`load`](Self::load) needs no mapping) or
+    /// has changed since the model was opened, [`ErrorKind::ScatteredMap`] for a part of a tensor
+    /// that is not contiguous in its file, [`ErrorKind::CastMap`] for a tensor with a
+    /// [cast](Self::cast).
     pub unsafe fn map(&self) -> Result<TensorStore> {
-        // SAFETY: our caller vouches for the same.
+        // SAFETY: the contract of this function is the same.
         unsafe { self.map_with(&MapOptions::default()) }
     }
 
-    /// Maps the shards of the plan as [`map`](Self::map) does, and reads what is wanted of them if
-    /// the options say so.
+    /// Maps as [`map`](Self::map) does, with options.
     ///
     /// ```
     /// use modeldir::options::Populate;
@@ -88,18 +90,18 @@ impl LoadPlan {
     ///
     /// # Safety
     ///
-    /// As [`map`](Self::map): bytes that were brought in may be dropped and read again later.
+    /// As [`map`](Self::map), also with [`Populate::AtOnce`].
     ///
     /// # Errors
     ///
-    /// As [`map`](Self::map), and [`ErrorKind::File`] for bytes that cannot be brought in, or a file
-    /// that changes while they are.
+    /// As [`map`](Self::map); with [`Populate::AtOnce`] also [`ErrorKind::File`] for bytes that
+    /// cannot be read or a file that changes meanwhile.
     pub unsafe fn map_with(&self, options: &MapOptions) -> Result<TensorStore> {
         let start = Instant::now();
         let _span = debug_span!("map", tensors = self.len()).entered();
         self.check_mappable()?;
         let mut maps: BTreeMap<ShardId, Buffer> = BTreeMap::new();
-        // What is being brought in stays open, so that it can be asked whether it has changed.
+        // Files stay open while they are read in, to check afterwards that they have not changed.
         let (mut open, mut threads) = (Vec::new(), 0);
         for shard in self.shards() {
             let file = match self.index.open_shard(shard) {
@@ -136,8 +138,8 @@ impl LoadPlan {
         shards
     }
 
-    /// Brings the wanted bytes of these shards into memory, makes sure that none has changed
-    /// meanwhile, and closes them; returns the number of threads that did.
+    /// Reads the planned bytes of these shards into memory, checks that no file has changed
+    /// meanwhile, and closes the files. Returns the number of threads.
     fn bring_in(
         &self,
         maps: &BTreeMap<ShardId, Buffer>,
@@ -154,7 +156,7 @@ impl LoadPlan {
         let bring = |(shard, range): &(ShardId, Range<u64>)| {
             let map = &maps[shard];
             match map.populate(in_memory(range.start)..in_memory(range.end)) {
-                // An old system: the bytes come when they are touched.
+                // Old kernels: the bytes are read when they are touched.
                 Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(()),
                 done => done.map_err(|error| self.unreadable(*shard, range, error)),
             }
@@ -172,7 +174,7 @@ impl LoadPlan {
         Ok(threads)
     }
 
-    /// The bytes of all requests by shard, in pieces that threads share out.
+    /// The bytes of all requests by shard, in pieces for the threads.
     fn pieces(&self) -> Vec<(ShardId, Range<u64>)> {
         let mut ranges: Vec<(ShardId, Range<u64>)> = Vec::new();
         for request in self.requests() {
@@ -197,7 +199,7 @@ impl LoadPlan {
         self.index.with_tensor(error, shard, range.clone())
     }
 
-    /// Fails for a tensor whose wanted bytes do not lie together in its file, as they are wanted.
+    /// Fails for a tensor whose planned bytes are scattered in its file, or are cast.
     fn check_mappable(&self) -> Result<()> {
         for planned in self.planned() {
             let shard = planned.stored().shard().id();
@@ -216,7 +218,7 @@ impl LoadPlan {
     }
 }
 
-/// The wanted part of a tensor as a part of its mapped file.
+/// The planned part of a tensor as a view of its mapped file.
 fn view(planned: PlannedTensor<'_>, file: Buffer) -> Result<Tensor> {
     let whole = planned.stored().file_range();
     let (start, end) = match planned.runs() {
@@ -226,7 +228,7 @@ fn view(planned: PlannedTensor<'_>, file: Buffer) -> Result<Tensor> {
             (whole.start + span.start as u64, whole.start + span.end as u64)
         }
     };
-    // The mapping has the length that the header was checked against, so both fit.
+    // The header was checked against the length of the mapping, so both ends are inside it.
     let range = in_memory(start)..in_memory(end);
     Ok(Tensor::new(planned.name(), planned.dtype(), planned.shape(), file, range)?)
 }
@@ -273,7 +275,7 @@ mod tests {
         // SAFETY: the bytes of the file stay, and nothing looks at the mapping.
         let maps = BTreeMap::from([(shard, unsafe { file.map() }.unwrap())]);
         let mut open = vec![(shard, file)];
-        // As a write would set it.
+        // Another time of modification, as after a write.
         let written = File::options().write(true).open(&path).unwrap();
         written.set_modified(SystemTime::UNIX_EPOCH).unwrap();
         let options = MapOptions { populate: Populate::AtOnce, ..MapOptions::default() };

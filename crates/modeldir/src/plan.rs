@@ -1,4 +1,4 @@
-//! What to load: the chosen tensors, their places in memory, and the reads that fill them; pure.
+//! `LoadPlan`: the chosen tensors, their places in memory, and the reads that fill them; pure.
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 mod cast;
@@ -31,9 +31,11 @@ pub use transform::Transform;
 
 /// The tensors to load, and the reads that load them.
 ///
-/// A plan is made from headers alone: it can be printed and compared before a byte of a tensor is
-/// read, and [`load`](Self::load) reads exactly its [`requests`](Self::requests). It shares the
-/// model's index and stays valid when the [`ModelDir`](crate::ModelDir) is dropped.
+/// A plan is made from headers alone, so it can be printed and compared before any tensor is read.
+/// [`load`](Self::load) reads exactly its [`requests`](Self::requests). A plan stays valid when the
+/// [`ModelDir`](crate::ModelDir) is dropped.
+///
+/// Methods that narrow or cast return a new plan and leave the old one unchanged.
 ///
 /// ```
 /// use modeldir::ModelDir;
@@ -60,7 +62,7 @@ pub struct LoadPlan {
 }
 
 impl LoadPlan {
-    /// Plans these tensors whole, given in name order.
+    /// Plans all bytes of these tensors, given in name order.
     pub(crate) fn new<'i>(
         index: &'i Arc<Index>,
         tensors: impl IntoIterator<Item = IndexedTensor<'i>>,
@@ -100,22 +102,22 @@ impl LoadPlan {
         plan
     }
 
-    /// Plans some of the tensors of this plan, with memory of their own. The cost depends on these
-    /// tensors alone, not on the size of the model.
+    /// Plans some of the tensors of this plan, with memory of their own. The cost depends on the
+    /// number of these tensors alone, not on the size of the model.
     pub(crate) fn part(&self, tensors: &[Placed]) -> Self {
         let mut parts: Vec<Part> = tensors.iter().map(|placed| placed.part.clone()).collect();
         parts.sort_unstable_by_key(|part| part.tensor);
         Self::laid_out(&self.index, parts)
     }
 
-    /// Lays these parts, given in name order, out in memory: shard by shard and in file order.
+    /// Lays out these parts, given in name order, in memory: shard by shard and in file order.
     fn laid_out(index: &Arc<Index>, mut parts: Vec<Part>) -> Self {
         let place = |(i, part): (u32, &Part)| {
             let tensor = index.tensor(part.tensor);
             (tensor.shard().id(), i, tensor.file_range().start)
         };
         let mut in_order: Vec<_> = (0..).zip(&parts).map(place).collect();
-        // Tensors without bytes can share a start; their names decide then.
+        // Tensors without bytes can have the same start; they are ordered by name.
         in_order.sort_unstable_by_key(|&(shard, i, start)| (shard, start, i));
         let mut by_name = vec![0; parts.len()];
         let mut layout = Layout::for_parts(parts.len());
@@ -131,17 +133,18 @@ impl LoadPlan {
         Self { index, placed, by_name, requests, memory, partition_report: None }
     }
 
-    /// Keeps the tensors that `choose` accepts.
+    /// Keeps the tensors for which `choose` returns true.
     #[must_use]
     pub fn filter(&self, choose: impl Fn(IndexedTensor<'_>) -> bool) -> Self {
         self.keep(|planned| choose(planned.stored()))
     }
 
-    /// Keeps the part of each tensor that `choose` selects, and leaves out the tensors for which it
-    /// returns `None`.
+    /// Keeps the selected part of each tensor, and drops the tensors for which `choose` returns
+    /// `None`.
     ///
-    /// A selection applies to the whole tensor and replaces an earlier one; a [cast](Self::cast)
-    /// stays. Parts are contiguous in memory, in the order of the selection.
+    /// A selection is relative to the whole stored tensor, and replaces an earlier selection. A
+    /// [cast](Self::cast) is kept. Each part is contiguous in memory, in the order of its
+    /// selection.
     ///
     /// ```
     /// use modeldir::{ModelDir, Selection};
@@ -176,8 +179,8 @@ impl LoadPlan {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::TensorNotFound`] for a name that the model does not have,
-    /// [`ErrorKind::NotPlanned`] for one that this plan leaves out.
+    /// [`ErrorKind::TensorNotFound`] for a name that is not in the model,
+    /// [`ErrorKind::NotPlanned`] for one that is in the model but not in this plan.
     pub fn only<N: AsRef<str>>(&self, names: impl IntoIterator<Item = N>) -> Result<Self> {
         let mut kept = BTreeSet::new();
         for name in names {
@@ -190,8 +193,8 @@ impl LoadPlan {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::TensorNotFound`] for a name that the model does not have,
-    /// [`ErrorKind::NotPlanned`] for one that this plan leaves out.
+    /// [`ErrorKind::TensorNotFound`] for a name that is not in the model,
+    /// [`ErrorKind::NotPlanned`] for one that is in the model but not in this plan.
     pub fn get(&self, name: &str) -> Result<PlannedTensor<'_>> {
         let stored = self.index.resolve(name)?;
         let tensor_at = |position: &u32| self.nth(*position).part.tensor;
@@ -202,7 +205,7 @@ impl LoadPlan {
         Ok(PlannedTensor::new(stored, placed))
     }
 
-    /// The planned tensors, by name.
+    /// The planned tensors, in name order.
     pub fn planned(&self) -> impl ExactSizeIterator<Item = PlannedTensor<'_>> {
         self.by_name.iter().map(|position| self.pair(self.nth(*position)))
     }
@@ -213,7 +216,7 @@ impl LoadPlan {
         self.placed.iter().map(|placed| self.pair(placed))
     }
 
-    /// The tensors as they are stored, by name.
+    /// The stored tensors of the plan, in name order.
     pub fn tensors(&self) -> impl ExactSizeIterator<Item = IndexedTensor<'_>> {
         self.planned().map(PlannedTensor::stored)
     }
@@ -229,7 +232,7 @@ impl LoadPlan {
         self.placed.len()
     }
 
-    /// Whether there is no tensor.
+    /// Whether the plan has no tensors.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.placed.is_empty()
@@ -247,7 +250,7 @@ impl LoadPlan {
         self.requests.iter().map(Request::byte_len).fold(0, u64::saturating_add)
     }
 
-    /// Bytes of memory that loading allocates for tensors, padding for alignment included.
+    /// Bytes of memory that loading allocates for tensors, including padding for alignment.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         self.memory.values().copied().fold(0, u64::saturating_add)
@@ -259,9 +262,9 @@ impl LoadPlan {
         &self.requests
     }
 
-    /// Unused rules, unmatched tensors and replicated bytes of a plan by
-    /// [`ModelDir::plan_for`](crate::ModelDir::plan_for); `None` for other plans, and after the
-    /// plan is narrowed.
+    /// Unused rules, unmatched tensors and replicated bytes, for a plan made by
+    /// [`ModelDir::plan_for`](crate::ModelDir::plan_for). `None` for other plans, and for plans
+    /// narrowed from it with `filter`, `select`, `only` or `parts`.
     #[must_use]
     pub fn partition_report(&self) -> Option<&PartitionReport> {
         self.partition_report.as_deref()
@@ -292,7 +295,7 @@ impl LoadPlan {
     }
 }
 
-/// The item of a list at a position that was counted along it.
+/// The item at a position of a list.
 fn nth_mut<T>(list: &mut [T], position: u32) -> &mut T {
     list.get_mut(position as usize).expect("positions are those of the list")
 }

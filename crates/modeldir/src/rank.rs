@@ -1,4 +1,4 @@
-//! `Rank`: the number of a process, stage or group, and how many there are.
+//! `Rank`: a rank and the number of ranks.
 
 use std::fmt;
 use std::ops::Range;
@@ -7,10 +7,9 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use tensorfile::Quoted;
 
-/// The number of a process in its job, of a stage in its pipeline, or of a group, and how many
-/// there are.
+/// A rank and the number of ranks: of processes in a job, stages in a pipeline, or groups.
 ///
-/// The text form is `rank/size`: `1/4` is the second of four.
+/// Ranks are counted from 0. The text form is `rank/size`: `1/4` is the second of four.
 ///
 /// ```
 /// use modeldir::Rank;
@@ -28,7 +27,7 @@ pub struct Rank {
     size: usize,
 }
 
-/// Why a rank does not exist.
+/// Why two numbers or a text are not a rank.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RankError {
@@ -40,7 +39,7 @@ pub enum RankError {
         /// The number of ranks.
         size: usize,
     },
-    /// A text does not have the form rank/size.
+    /// The text does not have the form `rank/size`.
     #[error("{}: expected rank/size, such as 0/4", Quoted(text))]
     NotARank {
         /// The text.
@@ -82,8 +81,8 @@ impl Rank {
         (0..size).map(move |rank| Self { rank, size })
     }
 
-    /// The group of this rank and its rank within the group, for groups of consecutive ranks; `None`
-    /// if `group_size` does not divide the size.
+    /// The group of this rank and its rank within the group, for groups of consecutive ranks;
+    /// `None` if `group_size` does not divide the size.
     pub(crate) fn split(self, group_size: usize) -> Option<(Self, Self)> {
         let groups = self.size.checked_div(group_size)?;
         let group = Self { rank: self.rank / group_size, size: groups };
@@ -91,7 +90,8 @@ impl Rank {
         (groups.checked_mul(group_size) == Some(self.size)).then_some((group, within))
     }
 
-    /// The range of `count` items for this rank: the sizes are equal, or the first ranks get one more.
+    /// The range of this rank in `count` items: all ranks get equally many, or the first ranks one
+    /// more.
     pub(crate) fn share(self, count: usize) -> Range<usize> {
         // A size is never 0.
         let (each, more) = (count / self.size, count % self.size);

@@ -23,7 +23,8 @@ impl Launcher {
     pub const ALL: [Self; 5] =
         [Self::Torchrun, Self::OpenMpi, Self::Pmi, Self::Mvapich2, Self::Slurm];
 
-    /// The variables of the rank, the size, the rank on the host and the number of ranks there.
+    /// The variables for rank, size, rank on the host and number of ranks on the host, in this
+    /// order.
     pub(super) const fn variables(self) -> [&'static str; 4] {
         match self {
             Self::Torchrun => ["RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"],

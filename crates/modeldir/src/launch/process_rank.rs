@@ -8,7 +8,7 @@ use crate::rank::Rank;
 /// The rank of this process in its job and on its host, as set by its launcher.
 ///
 /// Functions that take `impl Into<Rank>` accept it. The rank on the host is less than the number of
-/// ranks there, if the launcher states it, else than the number of ranks of the job.
+/// ranks on the host; if the launcher does not state that number, less than the size of the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ProcessRank {
     rank: Rank,
@@ -18,7 +18,7 @@ pub struct ProcessRank {
 }
 
 impl ProcessRank {
-    /// Builds a rank from numbers of a launcher, checked against each other.
+    /// Builds a rank from the numbers of a launcher; fails if they contradict each other.
     pub(super) fn new(launcher: Launcher, numbers: Numbers) -> Result<Self, LaunchError> {
         let Numbers { rank, size, local_rank, local_size } = numbers;
         let in_job = within(rank, size)?;
@@ -38,7 +38,7 @@ impl ProcessRank {
         self.rank
     }
 
-    /// The rank among those on the same host, from 0, if the launcher states it.
+    /// The rank among the ranks on the same host, from 0, if the launcher states it.
     #[must_use]
     pub const fn local_rank(self) -> Option<usize> {
         self.local_rank
@@ -63,7 +63,7 @@ impl From<ProcessRank> for Rank {
     }
 }
 
-/// The rank of two numbers; an error shows their names.
+/// Builds a rank from two numbers; an error shows their names.
 fn within(rank: Number, size: Number) -> Result<Rank, LaunchError> {
     let reason = "a rank is from 0 to one less than the size";
     Rank::new(rank.value, size.value).map_err(|_| impossible(rank, size, reason))

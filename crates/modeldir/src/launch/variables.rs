@@ -1,11 +1,11 @@
-//! The numbers in the environment variables of a launcher.
+//! Reads the numbers in the environment variables of a launcher.
 
 use std::ffi::OsString;
 
 use super::error::LaunchError;
 use super::launcher::Launcher;
 
-/// The numbers of a launcher; they may contradict each other.
+/// The numbers set by a launcher; they may contradict each other.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Numbers {
     pub(super) rank: Number,
@@ -14,7 +14,7 @@ pub(super) struct Numbers {
     pub(super) local_size: Option<Number>,
 }
 
-/// A number and the name of its source.
+/// A number and the name of its variable.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Number {
     pub(super) name: &'static str,

@@ -1,4 +1,4 @@
-//! Which tensors of a plan are converted to another float type as they are read; pure.
+//! Marks tensors of a plan for conversion to another float type; pure.
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 use tensorfile::{Float, FloatCast};
@@ -8,15 +8,16 @@ use crate::plan::transform::Transform;
 use crate::weights::index::IndexedTensor;
 
 impl LoadPlan {
-    /// Converts the tensors of `F16`, `BF16` and `F32` to this type as they are read.
+    /// Converts tensors of `F16`, `BF16` and `F32` to this type while they are read.
     ///
-    /// All others stay as they are: integers, `F64`, and the 8-bit and packed floats, whose values
-    /// mean nothing without scales. Each thread converts through a small buffer of its own, so a
-    /// load allocates memory for the converted elements alone. [`FloatCast`] says how values are
-    /// rounded. Every way of loading converts except [`map`](Self::map), which cannot.
+    /// Tensors of other types are not converted: integers, `F64`, and 8-bit and packed floats,
+    /// whose values are meaningless without their scales. Each thread converts through a small
+    /// buffer, so a load allocates memory for the converted elements only. [`FloatCast`] documents
+    /// rounding. Every way of loading converts except [`map`](Self::map), which fails for such a
+    /// tensor.
     ///
-    /// Scales of quantized tensors have these types too; [`cast_where`](Self::cast_where) can leave
-    /// them alone.
+    /// Scales of quantized tensors are floats too and are converted;
+    /// [`cast_where`](Self::cast_where) can exclude them.
     ///
     /// ```
     /// use modeldir::{Dtype, Float, ModelDir};
@@ -35,10 +36,9 @@ impl LoadPlan {
         self.cast_where(to, |_| true)
     }
 
-    /// Converts the tensors that `choose` accepts, as [`cast`](Self::cast) does, and leaves the
-    /// others as they were.
+    /// Converts as [`cast`](Self::cast) does, but only tensors for which `choose` returns true.
     ///
-    /// Elements are converted once: a later cast of a tensor replaces an earlier one.
+    /// A later cast of a tensor replaces an earlier one, so elements are converted once.
     ///
     /// ```
     /// use modeldir::{Dtype, Float, ModelDir};

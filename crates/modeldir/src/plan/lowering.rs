@@ -1,4 +1,4 @@
-//! Turns selections into runs of bytes, once for all tensors that are cut alike; pure.
+//! Turns selections into runs of bytes, once for all tensors that are cut in the same way; pure.
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use tensorfile::{ByteRuns, Dtype, Selection};
 use crate::Result;
 use crate::weights::index::IndexedTensor;
 
-/// Computes the runs of selections and caches them: a model has many tensors of few shapes.
+/// Computes the runs of selections and caches them, because a model has many tensors of few shapes.
 #[derive(Debug)]
 pub(super) struct Lowering<'a> {
     /// The folder to which shard paths are relative.
@@ -23,7 +23,7 @@ impl<'a> Lowering<'a> {
         Self { root, made: HashMap::new() }
     }
 
-    /// The bytes of a tensor that a selection takes, or `None` for all of them.
+    /// The selected bytes of a tensor, or `None` for all of them.
     pub(super) fn runs(
         &mut self,
         tensor: IndexedTensor<'a>,

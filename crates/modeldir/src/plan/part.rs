@@ -1,4 +1,4 @@
-//! A part of a tensor, before and after it has its place in memory.
+//! A part of a tensor, without and with a place in memory.
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 use std::ops::Range;
@@ -15,7 +15,7 @@ pub(crate) struct Part {
     pub(crate) tensor: TensorId,
     /// The bytes to load, or `None` for all of the tensor.
     pub(crate) runs: Option<Arc<ByteRuns>>,
-    /// How the bytes change on the way to memory.
+    /// How the bytes are converted on the way to memory.
     pub(crate) transform: Transform,
 }
 
@@ -25,7 +25,7 @@ impl Part {
         Self { tensor: tensor.id(), runs: None, transform: Transform::Copy }
     }
 
-    /// Takes the part, and leaves one that has no runs.
+    /// Moves the part out, and leaves it without runs.
     pub(crate) fn take(&mut self) -> Self {
         Self { runs: self.runs.take(), ..*self }
     }

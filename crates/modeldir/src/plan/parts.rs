@@ -1,4 +1,4 @@
-//! A plan cut into parts by bytes, for work that needs only some tensors at a time; pure.
+//! Cuts a plan into parts by bytes, for work that needs only some tensors at a time; pure.
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 use std::iter;
@@ -6,11 +6,11 @@ use std::iter;
 use super::{LoadPlan, Placed};
 
 impl LoadPlan {
-    /// Cuts the plan into parts of at most `max_bytes` of tensors, or of one larger tensor, in file
-    /// order.
+    /// Cuts the plan into smaller plans, in file order. Each has at most `max_bytes` of tensors, or
+    /// is one larger tensor.
     ///
-    /// Each part is planned when it is its turn. Loaded and dropped one by one, the parts need the
-    /// memory of one part. [`stream`](Self::stream) bounds memory too, and reads ahead.
+    /// A program that loads and drops one part after the other needs the memory of one part.
+    /// [`stream`](Self::stream) also bounds memory, and reads the next tensors meanwhile.
     ///
     /// ```
     /// use modeldir::ModelDir;
@@ -40,7 +40,7 @@ fn first_part(tensors: &[Placed], max_bytes: u64) -> usize {
         bytes = bytes.saturating_add(placed.byte_len());
         bytes <= max_bytes
     };
-    // A tensor that is larger than a part is one of its own.
+    // A tensor larger than `max_bytes` is a part of its own.
     tensors.iter().take_while(fits).count().max(1).min(tensors.len())
 }
 

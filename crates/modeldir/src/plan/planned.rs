@@ -1,4 +1,4 @@
-//! A tensor of a plan, with its part to load and its place in memory.
+//! `PlannedTensor`: a tensor of a plan, with its part to load and its place in memory.
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 use std::ops::Range;
@@ -11,7 +11,7 @@ use crate::plan::request::Request;
 use crate::plan::transform::Transform;
 use crate::weights::index::IndexedTensor;
 
-/// A tensor as it will be in memory, and the stored tensor that it is read from.
+/// A tensor of a plan: dtype, shape and bytes it will have in memory, and the stored tensor.
 ///
 /// ```
 /// use modeldir::{Dtype, Float, LoadOptions, ModelDir, Selection};
@@ -55,7 +55,7 @@ impl<'a> PlannedTensor<'a> {
         self.part().transform.dtype(self.stored.dtype())
     }
 
-    /// The conversion of the elements on reading, if there is one.
+    /// The conversion of the elements while they are read, or `None`.
     #[must_use]
     pub fn cast(self) -> Option<FloatCast> {
         match self.part().transform {
@@ -91,7 +91,7 @@ impl<'a> PlannedTensor<'a> {
         self.placed.memory_range.clone()
     }
 
-    /// The reads of the tensor alone, and where it starts in the memory they fill.
+    /// The requests for this tensor alone, and its start in the memory that they fill.
     pub(crate) fn requests(self) -> (Vec<Request>, u64) {
         let mut layout = Layout::for_parts(1);
         let memory_range = layout.place(self.stored, self.part());

@@ -1,4 +1,4 @@
-//! How a plan is printed and serialised.
+//! Prints and serialises a plan.
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use tensorfile::PathText;
 use super::{LoadPlan, PlannedTensor};
 use crate::weights::index::ShardId;
 
-/// What a plan reads from one shard.
+/// The tensors, reads and bytes of a plan in one shard.
 #[derive(Clone, Debug, Default)]
 struct ShardSummary {
     tensors: usize,
@@ -21,7 +21,7 @@ struct ShardSummary {
 }
 
 impl LoadPlan {
-    /// A summary for each shard that is read.
+    /// A summary for each shard with planned tensors.
     fn per_shard(&self) -> BTreeMap<ShardId, ShardSummary> {
         let mut summaries: BTreeMap<_, ShardSummary> = BTreeMap::new();
         for tensor in self.tensors() {
