@@ -1,4 +1,4 @@
-//! Loads from async code: two models at a time, on the one thread of a runtime.
+//! Loads two models at the same time from async code, on a runtime with one thread.
 
 use std::error::Error;
 
@@ -6,16 +6,16 @@ use modeldir::{ModelDir, TensorStore};
 
 const LLAMA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/models/llama");
 
-/// Opening blocks while headers are read, so it runs on a thread that may block.
+/// Opening blocks while headers are read, so it runs on a blocking thread.
 async fn load(path: String) -> Result<TensorStore, modeldir::Error> {
     let open = tokio::task::spawn_blocking(|| ModelDir::open(path));
     let model = open.await.expect("opening does not panic")?;
-    // If this future is dropped, reading stops.
+    // Dropping this future ends the load.
     model.plan().load_async().await
 }
 
 async fn stream(path: String) -> Result<usize, Box<dyn Error>> {
-    // Tensors one after the other, in bounded memory.
+    // Tensors arrive one after the other, in bounded memory.
     let mut tensors = ModelDir::open(path)?.plan().stream_async();
     let mut bytes = 0;
     while let Some(tensor) = tensors.next().await {
@@ -31,8 +31,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         let first = tokio::spawn(load(path.clone()));
         let second = tokio::spawn(load(path.clone()));
         let (first, second) = (first.await??, second.await??);
-        println!("{} and {} tensors at a time", first.len(), second.len());
-        println!("{} bytes, tensor after tensor", stream(path).await?);
+        println!("{} and {} tensors loaded", first.len(), second.len());
+        println!("{} bytes streamed", stream(path).await?);
         Ok(())
     })
 }

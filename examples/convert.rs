@@ -1,4 +1,4 @@
-//! Converts the floats of a model while they are read, and leaves some as they are.
+//! Converts the floats of a model while they are read, norms to another type than the rest.
 
 use std::error::Error;
 
@@ -10,12 +10,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let path = std::env::args().nth(1).unwrap_or_else(|| LLAMA.to_owned());
     let model = ModelDir::open(path)?;
 
-    // Only F16, BF16 and F32 are converted; integers and packed types stay.
+    // Only F16, BF16 and F32 are converted, not integers and packed types.
     let is_norm = |name: &str| name.ends_with("norm.weight");
     let plan = model.plan().cast(Float::F16).cast_where(Float::F32, |t| is_norm(t.name()));
     println!("{} bytes to read, {} in memory", plan.bytes_read(), plan.bytes_selected());
 
-    // No second copy: bytes are converted on their way into place.
+    // Elements are converted on their way to memory, without a second copy.
     let store = plan.load()?;
     for (name, tensor) in store.iter().take(5) {
         println!("{name}: {} becomes {}", model.info(name)?.dtype(), tensor.dtype());

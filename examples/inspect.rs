@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         model.shards().len()
     );
 
-    // A broken file beside the weights stops only the call that reads it.
+    // If config.json is broken, only this call fails.
     match model.config() {
         Ok(config) => {
             let (types, layers) = (config.architectures(), config.num_hidden_layers());
@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("{role}: {}", path.display());
     }
 
-    // What was ignored or odd, and not refused; empty for a plain directory.
+    // What opening ignored or found odd; empty for most directories.
     print!("{}", model.report());
     Ok(())
 }

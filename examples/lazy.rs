@@ -13,11 +13,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let model = ModelDir::open(path)?;
 
     let start = Instant::now();
-    // SAFETY: whoever runs this example leaves the model's files alone until it ends.
+    // SAFETY: the user of this example does not change the model's files while it runs.
     let store = unsafe { model.plan().map()? };
     println!("{} bytes mapped in {:.2?}, none read", store.byte_len(), start.elapsed());
 
-    // The first look at a page brings it from the file; the other tensors are never read.
+    // A page is read when it is first touched; the other tensors are never read.
     let (name, tensor) = store.iter().next().ok_or("no tensors")?;
     let start = Instant::now();
     let zeros = tensor.bytes().iter().filter(|&&byte| byte == 0).count();

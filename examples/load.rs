@@ -1,4 +1,4 @@
-//! Loads a whole model into memory, in parallel, and says what arrived and how fast.
+//! Loads a whole model into memory, in parallel, and prints what was loaded and how fast.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -10,7 +10,7 @@ const LLAMA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/models/lla
 fn main() -> Result<(), Box<dyn Error>> {
     let path = std::env::args().nth(1).unwrap_or_else(|| LLAMA.to_owned());
 
-    // Reads JSON and headers only. A directory that is not whole is refused here.
+    // Reads JSON and headers only. An incomplete directory is an error here.
     let model = ModelDir::open(&path)?;
     println!("{path}\n\n{:40} {:>7} {:>15}", "shard", "tensors", "bytes");
     for shard in model.shards() {

@@ -9,20 +9,20 @@ const LLAMA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/models/lla
 fn main() -> Result<(), Box<dyn Error>> {
     let path = std::env::args().nth(1).unwrap_or_else(|| LLAMA.to_owned());
 
-    // Without a launcher it plays the second of two ranks. A program of yours should end there:
-    // with a default rank every process would load the same part.
+    // Without a launcher, this example loads as the second of two ranks. Your program should fail
+    // instead: with a default rank, every process would load the same part.
     let rank = match launch::rank_from_env()? {
         Some(process) => process.rank(),
         None => Rank::new(1, 2)?,
     };
 
-    // Every process opens the same directory, and plans its part of each tensor.
+    // Every process opens the same directory and plans its own part of each tensor.
     let model = ModelDir::open(path)?;
     let rules = Partition::for_config(model.config()?)?;
     let plan = model.plan_for(&rules, &Topology::tensor_parallel(rank))?;
     println!("rank {rank}: {} of {} bytes to read", plan.bytes_read(), model.byte_len());
 
-    // Parts are contiguous in memory, and nothing else was read.
+    // Each part is contiguous in memory.
     let store = plan.load()?;
     for (name, part) in store.iter().take(5) {
         println!("{name}: {:?} of {:?}", part.shape(), model.info(name)?.shape());

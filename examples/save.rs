@@ -1,4 +1,4 @@
-//! Saves some tensors of a model as a directory of their own, and opens that.
+//! Saves some tensors of a model as a new model directory, and opens it.
 
 use std::error::Error;
 
@@ -14,7 +14,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let plan = ModelDir::open(path)?.plan().filter(|tensor| tensor.name().contains("norm"));
     let store = plan.load()?;
 
-    // One file, or shards with an index if it were larger. Files appear whole or not at all.
+    // Writes one file here; a larger model becomes shards with an index.
     let saved = store.save(&to)?;
     println!("{} bytes in {:?}", saved.byte_len, saved.shards);
 

@@ -1,4 +1,4 @@
-//! Reads some rows of one tensor, and nothing else of its file but the header.
+//! Reads some rows of one tensor; of its file, only the header and these rows.
 
 use std::error::Error;
 
@@ -12,12 +12,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let largest = model.tensors().max_by_key(|tensor| tensor.byte_len()).ok_or("no tensors")?;
     println!("{}: {} {:?}", largest.name(), largest.dtype(), largest.shape());
 
-    // The first two of its first dimension; of the others, all.
+    // Rows 0 and 1 along the first dimension; all of the other dimensions.
     let selection = Selection::all().with_range(0, 0..2);
     let rows = model.read_selection(largest.name(), &selection)?;
     println!("two rows: {:?}, {} of {} bytes", rows.shape(), rows.byte_len(), largest.byte_len());
 
-    // Any float becomes f32; `as_slice` borrows elements as they are.
+    // `to_f32` converts elements of any float type; `as_slice` borrows them without conversion.
     println!("values: {:?} …", &rows.to_f32()?[..4]);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Copies a model to a device in bounded memory: tensors come while the next ones are read.
+//! Copies a model to a device in bounded memory: each tensor arrives while the next ones are read.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
@@ -7,14 +7,14 @@ use modeldir::{LoadOptions, ModelDir};
 
 const LLAMA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/models/llama");
 
-/// Stands for the memory of a device; put the calls of yours here.
+/// Stands for a device; replace it with calls of your device's library.
 #[derive(Default)]
 struct Device {
     memory: Vec<u8>,
 }
 
 impl Device {
-    /// Copies bytes to the device, and says where they are.
+    /// Copies bytes to the device, and returns their position.
     fn upload(&mut self, bytes: &[u8]) -> usize {
         self.memory.extend_from_slice(bytes);
         self.memory.len() - bytes.len()
@@ -26,7 +26,7 @@ fn main() -> modeldir::Result<()> {
     let model = ModelDir::open(path)?;
     let (mut device, mut places) = (Device::default(), BTreeMap::new());
 
-    // Never more than this is in memory of the host, whatever the model is.
+    // The most memory of the host for tensors, whatever the size of the model.
     let options =
         LoadOptions { max_bytes_in_flight: NonZeroU64::new(256 << 20), ..Default::default() };
     model.plan().stream_with(&options, |tensor| {

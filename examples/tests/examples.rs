@@ -15,7 +15,7 @@ const EXAMPLES: [(&str, &str); 9] = [
     ("save", "7 tensors read back and equal"),
     ("convert", "model.embed_tokens.weight: BF16 becomes F16"),
     ("stream", "30 tensors, 359296 bytes on the device"),
-    ("async", "30 and 30 tensors at a time"),
+    ("async", "30 and 30 tensors loaded"),
     ("rank_load", "lm_head.weight: [160, 64] of [320, 64]"),
 ];
 
