@@ -1,6 +1,7 @@
 //! The error type of this crate, and the parts of its kinds.
 //!
-//! Kinds of [`launch`](crate::launch), [`partition`](crate::partition) and [`tensorfile`] are there.
+//! Kinds of [`launch`](crate::launch), [`partition`](crate::partition) and [`tensorfile`] are
+//! there.
 
 mod fault;
 mod kind;
@@ -25,12 +26,10 @@ use crate::rank::RankError;
 /// The result of this crate's operations.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// An error: the file or directory and the tensor concerned, and what was wrong.
+/// An error: what was wrong, and in which file or directory and which tensor.
 ///
 /// The message consists of the path, the tensor and the [kind](Self::kind) with expected and found
-/// values. Several faults of a directory are one error that lists them all.
-///
-/// An error is 8 bytes, so results stay small.
+/// values. One error lists all faults of a directory. The size of this type is 8 bytes.
 ///
 /// ```
 /// use modeldir::{ErrorKind, ModelDir};

@@ -51,7 +51,7 @@ impl TensorFile<SourceFile> {
         Self::open_with(path, &HeaderOptions::default())
     }
 
-    /// Opens a file, with these limits on its header.
+    /// Opens as [`open`](Self::open) does, with limits on the header.
     ///
     /// # Errors
     ///
@@ -150,13 +150,13 @@ impl<R: ReadAt> TensorFile<R> {
         Arc::clone(&self.header)
     }
 
-    /// The source of the bytes, and the header.
+    /// Consumes the file and returns the source of its bytes and the header.
     #[must_use]
     pub fn into_parts(self) -> (R, Header) {
         (self.source, Arc::unwrap_or_clone(self.header))
     }
 
-    /// The header's entry for the tensor of this name.
+    /// The entry of the header for the tensor of this name: its dtype, shape and place.
     ///
     /// # Errors
     ///
@@ -205,7 +205,7 @@ impl<R: ReadAt> TensorFile<R> {
 
     /// Reads a part of a tensor into new memory.
     ///
-    /// Bytes between selected runs are read too if that saves reads: up to 16 KiB per run, in reads
+    /// To save reads, small gaps between selected runs are read too: up to 16 KiB per run, in reads
     /// of up to 1 MiB.
     ///
     /// # Errors

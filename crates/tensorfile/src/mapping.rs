@@ -9,8 +9,7 @@ use memmap2::Mmap;
 use crate::{Buffer, ErrorKind, Result, SourceFile, TensorFile};
 
 impl TensorFile<SourceFile> {
-    /// The same file, mapped into memory: the bytes of a tensor are read when they are first
-    /// touched.
+    /// Maps the file into memory: the bytes of a tensor are read when they are first touched.
     ///
     /// ```
     /// # use tensorfile::{Dtype, TensorFile, Writer};

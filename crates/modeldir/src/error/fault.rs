@@ -75,9 +75,9 @@ pub enum Fault {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MissingCause {
-    /// No trace was found in the directory.
+    /// The directory has neither a link nor a partial download of this name.
     Unknown,
-    /// The cause was not looked up, after a hundred other missing shards.
+    /// The cause was not looked up, because a hundred other shards are missing.
     NotLookedFor,
     /// The name is a link to this target, which does not exist.
     DanglingLink(PathBuf),
@@ -134,7 +134,7 @@ impl fmt::Display for Causes<'_> {
     }
 }
 
-/// Displays the tensors of a lost shard, as far as known from an index.
+/// Displays the tensors of a lost shard, if an index names them.
 struct Lost<'a>(&'a [String]);
 
 impl fmt::Display for Lost<'_> {

@@ -51,7 +51,7 @@ pub enum ErrorKind {
     /// The environment does not give the rank of this process.
     #[error(transparent)]
     Launch(#[from] LaunchError),
-    /// A rank does not exist.
+    /// A rank is not less than the number of ranks, or a text is not a rank.
     #[error(transparent)]
     Rank(#[from] RankError),
     /// A JSON file is not valid.
@@ -80,7 +80,7 @@ pub enum ErrorKind {
         /// The name of the format.
         format: &'static str,
     },
-    /// An option does not apply to what is at the path.
+    /// An option does not apply to the file or directory that was opened.
     #[error("{option} does not apply here: {reason}")]
     UnusableOption {
         /// The part of [`OpenOptions::weights`](crate::OpenOptions::weights), such as
@@ -164,7 +164,7 @@ pub enum ErrorKind {
         /// The name of the file.
         what: &'static str,
     },
-    /// The content of a chat template file is not a template.
+    /// A chat template file does not contain a template.
     #[error("not a chat template: it looks like {looks_like}: {}", Quoted(start))]
     NotATemplate {
         /// What it looks like.
@@ -260,7 +260,7 @@ pub enum ErrorKind {
     /// The tensor exists in the model, but not in the plan.
     #[error("not in this plan")]
     NotPlanned,
-    /// A part in several places of its file cannot be mapped.
+    /// A planned part is not contiguous in its file, so it cannot be mapped.
     #[error(
         "the planned part lies in {runs} runs, which cannot be mapped as one (load gathers them)"
     )]
@@ -268,7 +268,7 @@ pub enum ErrorKind {
         /// The number of runs of bytes in the file.
         runs: usize,
     },
-    /// A mapped tensor cannot be converted.
+    /// A tensor with a planned conversion cannot be mapped.
     #[error(
         "planned as {}, but mapped tensors stay {} (load converts them)",
         cast.target().dtype(),
@@ -281,7 +281,7 @@ pub enum ErrorKind {
     /// The load was cancelled through [`LoadOptions::cancel`](crate::LoadOptions::cancel).
     #[error("loading was cancelled")]
     Cancelled,
-    /// The caller's memory for a tensor is not a single place of the tensor's length.
+    /// The caller did not give exactly one place of the right length for a tensor.
     #[error("expected one place of {needed} bytes to load it into, found {}", Lengths(found))]
     Destination {
         /// The length of the tensor in bytes.

@@ -10,13 +10,13 @@ use crate::{Error, Result};
 const WHOLE: u128 = 1 << 32;
 
 impl Partition {
-    /// Divides layers among devices with these bytes for weights, so that the largest filled
-    /// fraction of a device is as small as possible.
+    /// Divides the layers among devices, given the bytes that each device has for weights. The
+    /// largest filled fraction of a device is as small as possible.
     ///
-    /// Devices take runs of layers in order; the rules place the other tensors, such as the
-    /// embedding on the first device and the head on the last. `tensors` are names and bytes, from
-    /// the headers. A device may get no layer. The result is the [`LayerSplit::Sizes`] of a
-    /// pipeline with a stage for each device.
+    /// Each device gets a run of consecutive layers, which may be empty. The rules place the other
+    /// tensors, such as the embedding on the first device and the output head on the last.
+    /// `tensors` are pairs of name and length in bytes, as in the headers. The result is the
+    /// [`LayerSplit::Sizes`] of a pipeline with one stage for each device.
     ///
     /// ```
     /// use modeldir::partition::LayerSplit;
@@ -30,8 +30,8 @@ impl Partition {
     ///
     /// # Errors
     ///
-    /// [`PartitionError::Budgets`] if the layers do not fit; [`PartitionError::Pattern`] for a rule that contradicts
-    /// itself; [`PartitionError::Number`] for a stage that does not exist.
+    /// [`PartitionError::Budgets`] if the layers do not fit; [`PartitionError::Pattern`] for a rule
+    /// that contradicts itself; [`PartitionError::Number`] for a stage that does not exist.
     pub fn balance_by_bytes<'n>(
         &self,
         tensors: impl IntoIterator<Item = (&'n str, u64)>,

@@ -22,22 +22,22 @@ pub struct Cut {
 }
 
 impl Partition {
-    /// The part of each tensor that the rank of `topology` takes.
+    /// Selects the part of each tensor for the rank that `topology` describes.
     ///
-    /// `tensors` are all those of the model, in any order, so that a weight and its companions are
-    /// cut alike. `quantization` states what shapes do not show: packed bits, and sizes of blocks.
-    /// Reads no files; takes time in proportion to the number of tensors.
+    /// `tensors` must be all tensors of the model, in any order: a weight and its companions (such
+    /// as scales) are cut together. `quantization` gives what shapes do not show: packed bits, and
+    /// sizes of blocks. Does no I/O; takes time in proportion to the number of tensors.
     ///
     /// # Errors
     ///
     /// - [`PartitionError::Cut`] if a tensor cannot be cut as its rule says.
-    /// - [`PartitionError::UnevenExperts`], [`PartitionError::UnevenSlots`], [`PartitionError::NoExpertSlots`] or
-    ///   [`PartitionError::ExpertSlot`] if experts cannot be shared out.
-    /// - [`PartitionError::LayerSizes`] if stages of given sizes do not make the layers.
+    /// - [`PartitionError::UnevenExperts`], [`PartitionError::UnevenSlots`],
+    ///   [`PartitionError::NoExpertSlots`] or [`PartitionError::ExpertSlot`] if experts cannot be divided among the ranks.
+    /// - [`PartitionError::LayerSizes`] if the given sizes of stages do not add up to all layers.
     /// - [`PartitionError::Number`] if the expert or stage of a tensor does not exist.
     /// - [`PartitionError::Pattern`] for a rule that contradicts itself.
     /// - [`PartitionError::UnusedRules`] or [`PartitionError::UnmatchedTensors`] if
-    ///   [`unmatched`](Self::unmatched) refuses them.
+    ///   [`unmatched`](Self::unmatched) makes them errors.
     pub fn cut(
         &self,
         topology: &Topology,

@@ -11,15 +11,17 @@ use super::tp::{Axis, Heads, Part, Split, Tp};
 use crate::{ModelConfig, Quantization};
 
 impl Partition {
-    /// The built-in rules for the `model_type` of a configuration, with the numbers of this model.
+    /// Returns the built-in rules for the `model_type` of a configuration, with its numbers of
+    /// heads, layers and experts.
     ///
-    /// [`families`](Self::families) lists the model types with rules. They include names that a
-    /// model may lack, so none of them is reported as [unused](Rule::unused). Add other rules
-    /// before them with [`with_rules`](Self::with_rules).
+    /// [`families`](Self::families) lists the model types with rules. The rules include names that
+    /// a model may lack, so they are never reported as [unused](Rule::unused).
+    /// [`with_rules`](Self::with_rules) adds rules that take precedence over them.
     ///
-    /// Query heads stay whole; neighbouring ranks share key and value heads if there are more
-    /// ranks. Fused tensors are cut part by part. Embedding and head are cut along tokens, and the
-    /// last ranks get less. Routers and norms are on every rank.
+    /// Attention heads are never cut; if there are more ranks than key and value heads,
+    /// neighbouring ranks hold the same ones. Each block of a fused tensor is cut separately.
+    /// Embedding and output head are cut along the vocabulary; if it does not divide evenly, the
+    /// last ranks get less. Every rank holds routers and norms.
     ///
     /// ```
     /// use modeldir::partition::TensorShape;
@@ -39,8 +41,8 @@ impl Partition {
     ///
     /// # Errors
     ///
-    /// [`PartitionError::NoRules`] for another family; [`PartitionError::NoNumber`] if the configuration lacks a
-    /// number that the rules need.
+    /// [`PartitionError::NoRules`] for a model type without rules; [`PartitionError::NoNumber`] if
+    /// the configuration lacks a number that the rules need.
     pub fn for_config(config: &ModelConfig) -> Result<Self, PartitionError> {
         let model_type = config.model_type().unwrap_or_default();
         let family = FAMILIES.iter().find(|family| family.model_types.contains(&model_type));
@@ -58,7 +60,7 @@ impl Partition {
         })
     }
 
-    /// The values of `model_type` for which there are rules, in order.
+    /// The values of `model_type` with built-in rules, in order.
     pub fn families() -> impl Iterator<Item = &'static str> {
         let mut names: Vec<_> = FAMILIES.iter().flat_map(|family| family.model_types).collect();
         names.sort_unstable();

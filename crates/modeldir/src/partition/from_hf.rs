@@ -57,12 +57,14 @@ impl Style {
 }
 
 impl Partition {
-    /// The rules of a plan of transformers, as `json.dumps(model.tp_plan)` writes it: a JSON object
-    /// from names of modules or parameters, with `*` for numbers, to styles.
+    /// Converts a tensor-parallel plan of transformers to rules.
     ///
-    /// Lengths that do not divide are cut as by `torch.chunk`. A plan names the modules of the
-    /// loaded model. If a checkpoint has other names, `renames` gives patterns of whole names on
-    /// disk for a key of the plan:
+    /// The plan is a JSON object as written by `json.dumps(model.tp_plan)`. Its keys are names of
+    /// modules or parameters, with `*` for numbers; its values are styles. Lengths that do not
+    /// divide evenly are cut as by `torch.chunk`.
+    ///
+    /// The keys are names in the loaded model. If the checkpoint has other names, list them in
+    /// `renames`, as pairs of a pattern for whole names on disk and the key that applies to them:
     ///
     /// ```
     /// use modeldir::Partition;
@@ -81,14 +83,15 @@ impl Partition {
     /// # Ok::<(), modeldir::Error>(())
     /// ```
     ///
-    /// A pattern with `{e}` matches tensors of one expert each, which are not packed. Biases are
-    /// cut like their weight, also in packed modules, whose biases transformers cuts as if they
-    /// were not packed.
+    /// A pattern with `{e}` matches tensors of single experts, which a packed style cuts as if they
+    /// were not packed. Biases are cut like their weights; in packed modules this differs from
+    /// transformers, which cuts such biases as if they were not packed.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Json`](crate::ErrorKind::Json) if the bytes are no such object;
-    /// [`PartitionError::TpStyle`] for an unknown style; [`PartitionError::Pattern`] for a key or a name that is no pattern.
+    /// [`ErrorKind::Json`](crate::ErrorKind::Json) if the bytes are not such an object;
+    /// [`PartitionError::TpStyle`] for an unknown style; [`PartitionError::Pattern`] for a key or
+    /// a rename that is not a valid pattern.
     pub fn from_hf(plan: &[u8], renames: &[(&str, &str)]) -> Result<Self> {
         let plan: BTreeMap<String, String> = from_text(json::text(plan)?)?;
         let mut rules = Vec::with_capacity(plan.len());

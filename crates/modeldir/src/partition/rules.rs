@@ -9,11 +9,12 @@ use super::rule::Rule;
 use super::tp::{Misaligned, Uneven};
 use crate::{Result, json};
 
-/// The part of a model for each rank of a distributed job, as rules about names.
+/// Rules that select the part of each tensor for each rank of a distributed job.
 ///
-/// Rules say how a tensor is divided: along outputs or inputs, into heads, by expert, by stage. A
-/// [`Topology`](super::Topology) says which rank of how many takes its part. From both, [`cut`](Self::cut) selects
-/// the part of each tensor. All of these have a JSON form.
+/// A [`Rule`] matches tensors by name and says how they are divided: along outputs or inputs, by
+/// heads, by experts, or by pipeline stages. A [`Topology`](super::Topology) describes one rank.
+/// From both, [`cut`](Self::cut) selects the parts of that rank. Partitions, rules and topologies
+/// have a JSON form.
 ///
 /// ```
 /// use modeldir::partition::TensorShape;
@@ -45,16 +46,16 @@ pub struct Partition {
     pub rules: Vec<Rule>,
     /// What to do with lengths that do not divide evenly.
     pub uneven: Uneven,
-    /// What to do with cuts within a block of a quantized tensor.
+    /// What to do with cuts that fall inside a block of a quantized tensor.
     pub misaligned: Misaligned,
-    /// What to do with extra layers after `num_layers`, which predict several tokens ahead.
+    /// What to do with layers beyond `num_layers`, such as those for multi-token prediction.
     pub extra_layers: ExtraLayers,
     /// What to do with rules that match no tensor, and with tensors that no rule matches.
     pub unmatched: Unmatched,
-    /// The number of layers; by default it is taken from the names.
+    /// The number of layers; `None` takes it from the names of tensors.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub num_layers: Option<usize>,
-    /// The number of experts; by default it is taken from names and shapes.
+    /// The number of experts; `None` takes it from names and shapes of tensors.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub num_experts: Option<usize>,
 }
@@ -64,14 +65,14 @@ pub struct Partition {
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Unmatched {
-    /// Name them in the [report](super::PartitionReport).
+    /// List them in the [report](super::PartitionReport).
     #[default]
     Report,
-    /// Refuse them, naming them all.
+    /// Fail with an error that names all of them.
     Error,
 }
 
-/// What to do with extra layers after those of the model, in a pipeline and without one.
+/// What to do with extra layers after those of the model, with or without a pipeline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -99,25 +100,25 @@ impl Partition {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Json`](crate::ErrorKind::Json) if the bytes are not such rules;
-    /// [`ErrorKind::Threads`](crate::ErrorKind::Threads) if they nest deep, which takes a thread, and
-    /// none can be started.
+    /// [`ErrorKind::Json`](crate::ErrorKind::Json) if the bytes are not valid rules;
+    /// [`ErrorKind::Threads`](crate::ErrorKind::Threads) if the JSON is deeply nested and the
+    /// thread to parse it cannot be started.
     pub fn from_json(bytes: &[u8]) -> Result<Self> {
         from_text(json::text(bytes)?)
     }
 
-    /// The same with these rules before all others, so that they win.
+    /// Adds rules before all others, so that they take precedence.
     #[must_use]
     pub fn with_rules(mut self, rules: impl IntoIterator<Item = Rule>) -> Self {
         self.rules.splice(0..0, rules);
         self
     }
 
-    /// The same with the rules of another partition after its own, such as the built-in ones after
-    /// those of a file.
+    /// Adds the rules of another partition after its own, for example built-in rules after those of
+    /// a file.
     ///
-    /// The numbers of layers and experts are the other's if this partition states none; all other
-    /// fields stay.
+    /// `num_layers` and `num_experts` come from `other` if they are `None` here. All other fields
+    /// keep their values.
     ///
     /// ```
     /// use modeldir::{ModelConfig, Partition};

@@ -6,11 +6,11 @@ use super::error::PartitionError;
 use super::placement::{ExpertSplit, LayerSplit};
 use crate::rank::Rank;
 
-/// The rank and the number of ranks for each kind of parallelism, and how layers and experts are
-/// divided.
+/// The place of one process in a parallel job: its rank and the number of ranks for each kind of
+/// parallelism, and how layers and experts are divided.
 ///
 /// Tensor parallelism cuts tensors, pipeline parallelism divides layers, expert parallelism divides
-/// experts. Experts have a tensor-parallel rank of their own.
+/// experts. Tensors of experts are cut by a separate rank, [`expert_tp`](Self::expert_tp).
 ///
 /// ```
 /// use modeldir::partition::LayerSplit;
@@ -22,7 +22,7 @@ use crate::rank::Rank;
 /// # Ok::<(), modeldir::Error>(())
 /// ```
 ///
-/// [`Job`](super::Job) makes it of one rank and the numbers of ranks of each kind.
+/// [`Job`](super::Job) computes it from one rank and the number of ranks of each kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "TopologyForm", into = "TopologyForm")]
 pub struct Topology {
@@ -35,28 +35,28 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// One rank that holds everything.
+    /// The only rank of a job, which holds the whole model.
     #[must_use]
     pub const fn single() -> Self {
         let (only, layers, experts) = (Rank::ONLY, LayerSplit::Front, ExpertSplit::Linear);
         Self { tp: only, pp: only, ep: only, expert_tp: only, layers, experts }
     }
 
-    /// A tensor-parallel rank. Experts are cut in the same way, unless [`experts`](Self::experts)
-    /// divides them.
+    /// A tensor-parallel rank, such as the one from
+    /// [`launch::rank_from_env`](crate::launch::rank_from_env).
     ///
-    /// What [`launch::rank_from_env`](crate::launch::rank_from_env) returns is such a rank.
+    /// It also cuts the tensors of experts, unless [`experts`](Self::experts) divides experts.
     #[must_use]
     pub fn tensor_parallel(rank: impl Into<Rank>) -> Self {
         let tp = rank.into();
         Self { tp, expert_tp: tp, ..Self::single() }
     }
 
-    /// The same as a stage of a pipeline.
+    /// Adds the stage of a pipeline, and how layers are divided among the stages.
     ///
     /// # Errors
     ///
-    /// [`PartitionError::LayerSizes`] if `layers` lists another number of stages.
+    /// [`PartitionError::LayerSizes`] if `layers` lists sizes for another number of stages.
     pub fn pipeline(
         self,
         stage: impl Into<Rank>,
@@ -67,14 +67,14 @@ impl Topology {
         Ok(Self { pp, layers, ..self })
     }
 
-    /// The same as an expert-parallel rank with whole experts;
-    /// [`expert_tensor_parallel`](Self::expert_tensor_parallel) cuts them as well.
+    /// Adds an expert-parallel rank, and how experts are divided. Each rank then has whole experts;
+    /// call [`expert_tensor_parallel`](Self::expert_tensor_parallel) afterwards to cut them too.
     #[must_use]
     pub fn experts(self, rank: impl Into<Rank>, experts: ExpertSplit) -> Self {
         Self { ep: rank.into(), expert_tp: Rank::ONLY, experts, ..self }
     }
 
-    /// The same with a rank that cuts experts, independent of the rest of the model.
+    /// Sets the rank that cuts the tensors of experts, independent of that for other tensors.
     #[must_use]
     pub fn expert_tensor_parallel(self, rank: impl Into<Rank>) -> Self {
         Self { expert_tp: rank.into(), ..self }
@@ -98,7 +98,7 @@ impl Topology {
         self.ep
     }
 
-    /// The rank that cuts experts.
+    /// The rank that cuts the tensors of experts.
     #[must_use]
     pub const fn expert_tp(&self) -> Rank {
         self.expert_tp
@@ -117,7 +117,7 @@ impl Topology {
     }
 }
 
-/// The JSON form of [`Topology`]: kinds left out are not parallel.
+/// The JSON form of [`Topology`]; a kind of parallelism that is left out has one rank.
 #[derive(Serialize, Deserialize)]
 #[serde(rename = "Topology", deny_unknown_fields)]
 struct TopologyForm {
@@ -127,7 +127,7 @@ struct TopologyForm {
     pp: Rank,
     #[serde(default = "only")]
     ep: Rank,
-    /// If left out, that of `tp` if experts are not divided.
+    /// By default the rank of `tp` if experts are not divided, else a single rank.
     #[serde(default)]
     expert_tp: Option<Rank>,
     #[serde(default)]
