@@ -141,7 +141,7 @@ impl ModelDir {
         self.index.find(self.index.aliases.target(name)).is_some()
     }
 
-    /// Dtype, shape and place of a tensor, from the headers; for an alias, of its target.
+    /// Dtype, shape and file range of a tensor, from the headers; for an alias, of its target.
     ///
     /// # Errors
     ///

@@ -12,8 +12,8 @@ use crate::json;
 ///
 /// With the default limits, the peak memory of opening is at most the sum of 8 times the bytes of
 /// all headers and the index, 2 KiB for each shard, and 2 MiB, whatever the files contain. Headers
-/// of real models take less than 4 times their bytes. Each JSON file beside the weights has limits
-/// of its own: `max_json_bytes` for the file, and 1 GiB for its parsed values.
+/// of real models take less than 4 times their bytes. Separate limits apply to each JSON file
+/// beside the weights: `max_json_bytes` for the file, and 1 GiB for its parsed values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenOptions {
     /// Which files of the directory hold the weights.
@@ -62,10 +62,10 @@ impl From<Weights> for OpenOptions {
 
 /// The choice of weight files in a directory.
 ///
-/// It needs the path of a directory. If the path is that of one weight file or of an index, that
-/// file is the choice, and these are
-/// [`ErrorKind::UnusableOption`](crate::ErrorKind::UnusableOption): a list of files, a family, a
-/// variant, and, for the path of an index, [`IndexPolicy::Ignore`].
+/// The choice applies to the path of a directory. With the path of one weight file or of an index,
+/// a list of files, a family or a variant is
+/// [`ErrorKind::UnusableOption`](crate::ErrorKind::UnusableOption); with the path of an index, so
+/// is [`IndexPolicy::Ignore`].
 ///
 /// ```
 /// use modeldir::ModelDir;

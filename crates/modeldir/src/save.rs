@@ -39,14 +39,15 @@ impl TensorStore {
     ///
     /// Blocks until all is on the disk, and makes no second copy of a tensor in memory.
     ///
-    /// All files are first written to a hidden folder inside the directory. A failure until then
-    /// leaves the old files unchanged. Then the old weights are removed, files beside the weights
-    /// are replaced, the new weights are moved into place, and the index last. If the process dies
-    /// midway, the directory opens as the old model, the new model, or not at all; unplaced files
-    /// remain in the hidden folder. It can also open as weights of other names that
-    /// [`Existing::Replace`] leaves in place. Old files are never written to, so a store that is
-    /// mapped from them can be saved in their place. Two saves into one directory must not run at
-    /// the same time.
+    /// All files are first written to a hidden folder inside the directory; if that fails, the old
+    /// files are unchanged. Then the old weights are removed, files beside the weights are
+    /// replaced, the new weights are moved into place, and the index last. If the process dies
+    /// midway, the directory opens as the old model, the new model, or not at all; or as weights of
+    /// other names, if [`Existing::Replace`] left some. Files that are not yet in place remain in
+    /// the hidden folder.
+    ///
+    /// Old files are never written to, so a store that is mapped from them can be saved in their
+    /// place. Two saves into one directory must not run at the same time.
     ///
     /// ```
     /// use modeldir::ModelDir;

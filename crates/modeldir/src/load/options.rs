@@ -41,10 +41,10 @@ pub struct LoadOptions {
     /// Whether to compare the memory needed with the memory available before any is allocated. Turn
     /// it on if an error is better than a process killed for want of memory.
     pub memory_check: MemoryCheck,
-    /// Streams only: the most bytes of memory in use by tensors being read, waiting or in the hands
-    /// of the caller. The default is 512 MiB, or what the longest tensor needs if that is more.
-    /// Raise it if the caller takes tensors at an uneven pace; lower it to save memory, but not
-    /// below what the longest tensor needs.
+    /// Streams only: the most bytes of memory for tensors that are being read, wait for the caller
+    /// or are in use by it. The default is 512 MiB, or what the longest tensor needs if that is
+    /// more. Raise it if the caller takes tensors at an uneven pace; lower it to save memory, but
+    /// not below what the longest tensor needs.
     pub max_bytes_in_flight: Option<NonZeroU64>,
 }
 
