@@ -1,5 +1,5 @@
 //! Maps a model without reading it, then touches one tensor.
-#![expect(unsafe_code, reason = "a mapping is sound only while nobody writes to the files")]
+#![expect(unsafe_code, reason = "a mapping is sound only while nothing writes to the files")]
 
 use std::error::Error;
 use std::time::Instant;

@@ -1,5 +1,5 @@
 //! Maps a plan: tensors are views of the files, read when they are touched.
-#![expect(unsafe_code, reason = "a mapped file must not change, and only the caller can see to it")]
+#![expect(unsafe_code, reason = "only the caller can guarantee that a mapped file does not change")]
 
 use std::collections::BTreeMap;
 use std::io;

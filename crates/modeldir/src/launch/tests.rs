@@ -124,7 +124,7 @@ fn rejects_a_half_set_pair() {
             "SLURM_STEP_NUM_TASKS=4",
             r#"SLURM_STEP_NUM_TASKS="4" is set and SLURM_PROCID is not; Slurm sets both"#,
         ),
-        // A complete pair of a later launcher does not help.
+        // Also if a later launcher has set both.
         (
             "WORLD_SIZE=4 OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=4",
             r#"WORLD_SIZE="4" is set and RANK is not; torchrun sets both"#,

@@ -1,4 +1,4 @@
-//! Tests of saving, with the directory opened again and at every point where it may break off.
+//! Tests of saving: the directory is opened again, also after an interruption at each step.
 
 mod beside;
 
@@ -101,8 +101,8 @@ fn what_is_saved_is_what_is_loaded_again() {
 fn the_index_is_that_of_the_reference() {
     let folder = tempfile::tempdir().unwrap();
     model("gpt2").save_with(folder.path(), &options(200_000)).unwrap();
-    // What split_state_dict_into_shards_factory of huggingface_hub 2.4 makes of these tensors by
-    // name, and json.dump(index, file, indent=2) of that.
+    // The output of split_state_dict_into_shards_factory of huggingface_hub 2.4 for these tensors
+    // in name order, written by json.dump(index, file, indent=2).
     let in_layer = [
         "attn.c_attn.bias",
         "attn.c_attn.weight",
@@ -141,7 +141,7 @@ fn a_tensor_that_is_too_large_has_a_shard_of_its_own_before_the_open_one() {
     model("llama").save_with(folder.path(), &options(60_000)).unwrap();
     let opened = ModelDir::open(folder.path()).unwrap();
     assert_eq!(opened.shards().len(), 8);
-    // By the reference: eight shards, and these in the third.
+    // As in the reference: eight shards, with these tensors in the third.
     let third = opened.tensors().filter(|tensor| tensor.shard().position() == 2);
     let third: Vec<_> = third.map(IndexedTensor::name).collect();
     assert_eq!(
@@ -269,7 +269,7 @@ fn replacing_takes_what_an_earlier_save_left_and_nothing_else() {
 #[test]
 fn a_save_that_breaks_off_never_mixes_two_models() {
     let (old, new) = (tiny(1, 4), tiny(2, 4));
-    // Sizes that make one, two or four files of each.
+    // With these limits, each store becomes one, two or four files.
     let saved = |store: &TensorStore| {
         [16, 8, 4].map(|max| {
             let folder = tempfile::tempdir().unwrap();
@@ -306,7 +306,7 @@ fn a_save_that_breaks_off_never_mixes_two_models() {
     }
 }
 
-/// What the operating system refused, if that is the error.
+/// The action that the operating system refused, if that is the error.
 fn not_done(error: &Error) -> Option<&'static str> {
     match error.kind() {
         ErrorKind::File(tensorfile::ErrorKind::Io { action, .. }) => Some(action),
@@ -333,7 +333,7 @@ fn rejects_a_directory_that_cannot_be_written_to() {
     let folder = tempfile::tempdir().unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o555)).unwrap();
     if fs::write(folder.path().join("x"), "").is_ok() {
-        return; // The superuser may write anywhere.
+        return; // Root can write anywhere.
     }
     let error = tiny(1, 1).save_with(folder.path(), &options(4)).unwrap_err();
     assert!(not_done(&error).is_some() && error.path() == Some(folder.path()), "{error}");
