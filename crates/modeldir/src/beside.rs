@@ -1,7 +1,8 @@
-//! Files beside the weights: which there are, and what they say.
+//! The files beside the weights, such as configuration and tokenizer, and their contents.
 //!
-//! [`ModelDir`](crate::ModelDir) finds and reads them; the types here are what its methods return.
-//! [`ModelConfig`](crate::ModelConfig) and [`Quantization`](crate::Quantization) are at the root.
+//! [`ModelDir`](crate::ModelDir) finds and reads them; its methods return the types of this module.
+//! [`ModelConfig`](crate::ModelConfig) and [`Quantization`](crate::Quantization) are at the root of
+//! the crate.
 
 pub(crate) mod accessors;
 pub(crate) mod adapter;

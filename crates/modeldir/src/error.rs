@@ -1,7 +1,7 @@
-//! The error type of this crate, and the parts of its kinds.
+//! The error type of this crate, its kinds, and the types in them.
 //!
-//! Kinds of [`launch`](crate::launch), [`partition`](crate::partition) and [`tensorfile`] are
-//! there.
+//! [`launch`](crate::launch), [`partition`](crate::partition) and [`tensorfile`] have the types of
+//! their own kinds.
 
 mod fault;
 mod kind;

@@ -116,8 +116,7 @@ pub use weights::index::{IndexedTensor, Shard};
 
 pub use serde_json;
 pub use tensorfile;
-/// The types of one file that most programs name, so that one dependency is enough. The others are
-/// in [`tensorfile`].
+/// The types of [`tensorfile`] that most programs need, so that one dependency is enough.
 pub use tensorfile::{Dtype, Float, Selection, Tensor, half};
 
 #[cfg(doctest)]

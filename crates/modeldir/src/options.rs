@@ -1,4 +1,4 @@
-//! The choices that options offer: the types of the fields of [`OpenOptions`](crate::OpenOptions),
+//! The types of the fields of [`OpenOptions`](crate::OpenOptions),
 //! [`LoadOptions`](crate::LoadOptions), [`MapOptions`](crate::MapOptions) and
 //! [`SaveOptions`](crate::SaveOptions).
 

@@ -1,4 +1,4 @@
-//! The weights: what an index says, what headers say, and which shard holds which tensor.
+//! The weights: the index, the headers of shards, and the shard of each tensor.
 
 pub(crate) mod alias;
 pub(crate) mod index;
