@@ -18,8 +18,8 @@ async fn stream(path: String) -> Result<usize, Box<dyn Error>> {
     // Tensors arrive one after the other, in bounded memory.
     let mut tensors = ModelDir::open(path)?.plan().stream_async();
     let mut bytes = 0;
-    while let Some(tensor) = tensors.next().await {
-        bytes += tensor?.byte_len();
+    while let Some(tensor) = tensors.try_next().await? {
+        bytes += tensor.byte_len();
     }
     Ok(bytes)
 }

@@ -97,6 +97,9 @@ fn errors_come_through() {
         let mut stream = model.plan().stream_async_with(&options);
         assert!(is_cancelled(stream.next().await.unwrap().as_ref()));
         assert!(stream.next().await.is_none());
+        let mut stream = model.plan().stream_async_with(&options);
+        assert!(is_cancelled(stream.try_next().await.as_ref()));
+        assert!(stream.try_next().await.unwrap().is_none());
     });
 }
 

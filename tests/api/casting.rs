@@ -155,8 +155,8 @@ fn async_code_gets_the_same() {
         let store = plan.load_async().await.unwrap();
         store.iter().for_each(|(_, tensor)| assert_is(tensor, &expected, "loaded"));
         let (mut stream, mut taken) = (plan.stream_async(), 0);
-        while let Some(tensor) = stream.next().await {
-            assert_is(&tensor.unwrap(), &expected, "streamed");
+        while let Some(tensor) = stream.try_next().await.unwrap() {
+            assert_is(&tensor, &expected, "streamed");
             taken += 1;
         }
         assert_eq!(taken, made.len());

@@ -158,8 +158,7 @@
 //! # assert_eq!(store.byte_len(), plan.bytes_selected());
 //!
 //! let mut tensors = plan.stream_async();
-//! while let Some(tensor) = tensors.next().await {
-//!     let tensor = tensor?;
+//! while let Some(tensor) = tensors.try_next().await? {
 //!     println!("{}: {} bytes", tensor.name(), tensor.byte_len());
 //! }
 //! # Ok::<(), modeldir::Error>(())

@@ -122,7 +122,8 @@ fn send_all(
 
 /// A stream of tensors in file order; returned by [`LoadPlan::stream_async`].
 ///
-/// It implements [`Stream`]; [`next`](Self::next) works without a crate for streams.
+/// It implements [`Stream`]; [`next`](Self::next) and [`try_next`](Self::try_next) work without a
+/// crate for streams.
 ///
 /// ```
 /// use modeldir::ModelDir;
@@ -133,8 +134,8 @@ fn send_all(
 /// let model = ModelDir::open(path)?;
 /// let mut tensors = model.plan().stream_async();
 /// let mut bytes = 0;
-/// while let Some(tensor) = tensors.next().await {
-///     bytes += tensor?.byte_len() as u64; // upload it, convert it, write it
+/// while let Some(tensor) = tensors.try_next().await? {
+///     bytes += tensor.byte_len() as u64; // upload it, convert it, write it
 /// }
 /// assert_eq!(bytes, model.byte_len());
 /// # Ok::<(), modeldir::Error>(())
@@ -168,6 +169,20 @@ impl TensorStream {
     /// If [`LoadOptions::progress`] panics.
     pub async fn next(&mut self) -> Option<Result<Tensor>> {
         poll_fn(|context| self.poll(context)).await
+    }
+
+    /// The same as [`next`](Self::next), with the error outside: `while let Some(tensor) =
+    /// tensors.try_next().await?` takes all tensors.
+    ///
+    /// # Errors
+    ///
+    /// As [`next`](Self::next).
+    ///
+    /// # Panics
+    ///
+    /// As [`next`](Self::next).
+    pub async fn try_next(&mut self) -> Result<Option<Tensor>> {
+        self.next().await.transpose()
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Tensor>>> {
