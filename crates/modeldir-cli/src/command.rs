@@ -11,12 +11,10 @@ mod save;
 mod slice;
 mod verify;
 
-use std::process::ExitCode;
+use clap::{CommandFactory, Parser, Subcommand};
 
-use clap::{Parser, Subcommand};
-
+use crate::failure::Result;
 use crate::output::Output;
-use crate::run::Result;
 
 const AFTER: &str = "\
 Exit codes:
@@ -57,25 +55,24 @@ enum Command {
 }
 
 impl Cli {
-    /// Runs the sub-command, and returns the exit code.
+    /// Runs the sub-command.
     ///
     /// # Errors
     ///
     /// Those of the sub-command.
-    pub(crate) fn run(&self, out: &mut Output) -> Result<ExitCode> {
+    pub(crate) fn run(&self, out: &mut Output) -> Result {
         match &self.command {
             Command::Inspect(args) => args.run(out),
-            Command::Verify(args) => return args.run(out),
+            Command::Verify(args) => args.run(out),
             Command::Digest(args) => args.run(out),
             Command::Load(args) => args.run(out),
             Command::Slice(args) => args.run(out),
             Command::Ranks(args) => args.run(out),
             Command::RankLoad(args) => args.run(out),
             Command::Save(args) => args.run(out),
-            Command::Completions(args) => args.run(out),
-            Command::Man(args) => args.run(out),
-        }?;
-        Ok(ExitCode::SUCCESS)
+            Command::Completions(args) => args.run(Self::command(), out),
+            Command::Man(args) => args.run(Self::command(), out),
+        }
     }
 }
 

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::failure::Result;
 use crate::output::Output;
-use crate::run::Result;
 
 /// Writes a JSON value over several lines.
 ///

@@ -4,6 +4,7 @@ mod args;
 mod beside;
 mod command;
 mod digests;
+mod failure;
 mod json;
 mod mending;
 mod model_json;

@@ -18,8 +18,8 @@ use std::path::Path;
 
 use tensorfile::PathText;
 
+use crate::failure::Result;
 use crate::output::Output;
-use crate::run::Result;
 
 pub(crate) use inspect::model_page;
 pub(crate) use ranks::job_page;

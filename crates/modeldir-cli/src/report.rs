@@ -4,8 +4,8 @@ use std::io::Write;
 
 use modeldir::Report;
 
+use crate::failure::Result;
 use crate::output::Output;
-use crate::run::Result;
 use crate::text::counted;
 
 /// Writes at most `max_lines` lines of a report; nothing if it is empty.

@@ -7,9 +7,9 @@ use modeldir::TensorStore;
 use serde_json::{Value, json};
 use tensorfile::PathText;
 
+use crate::failure::Result;
 use crate::json::path_json;
 use crate::output::Output;
-use crate::run::Result;
 use crate::text::{bytes, counted};
 
 /// The files that a save wrote to one place.

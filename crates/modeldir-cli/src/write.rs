@@ -5,7 +5,7 @@ use std::path::Path;
 use modeldir::{ModelDir, Tensor, TensorStore};
 use tensorfile::{PathText, Writer};
 
-use crate::run::Result;
+use crate::failure::Result;
 use crate::text::shown;
 
 /// Whether a path names one weights file, and not a directory.

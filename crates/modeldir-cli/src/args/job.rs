@@ -7,7 +7,7 @@ use clap::Args;
 use modeldir::partition::{Job, PartitionError};
 use modeldir::{Rank, Topology};
 
-use crate::run::{Result, Usage};
+use crate::failure::{Failure, Result};
 
 /// How many ranks a job has, by kind of parallelism.
 ///
@@ -47,7 +47,7 @@ impl JobArgs {
     ///
     /// If the job has another number of ranks, and as [`ranks`](Self::ranks).
     pub(crate) fn rank(self, rank: Rank) -> Result<Topology> {
-        Ok(self.job().rank(rank).map_err(|error| usage(&error))?)
+        self.job().rank(rank).map_err(|error| usage(&error))
     }
 
     /// Every rank of the job, in order.
@@ -65,8 +65,9 @@ impl JobArgs {
     }
 }
 
-fn usage(error: &PartitionError) -> Usage {
-    Usage::new(error.to_string())
+/// The numbers that do not go together come from the command line.
+fn usage(error: &PartitionError) -> Failure {
+    Failure::Usage(error.to_string())
 }
 
 /// Returns the place of a rank as `tp 1/4, pp 0/2`, without kinds of a single rank.

@@ -4,7 +4,7 @@ use clap::Args;
 use modeldir::LoadPlan;
 use modeldir::partition::Pattern;
 
-use crate::run::Result;
+use crate::failure::Result;
 
 /// Which tensors, by their names.
 ///
@@ -43,7 +43,7 @@ mod tests {
     use super::NameArgs;
     use modeldir::ModelDir;
 
-    fn names(only: &[&str], without: &[&str]) -> crate::run::Result<usize> {
+    fn names(only: &[&str], without: &[&str]) -> crate::failure::Result<usize> {
         let patterns = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect();
         let names = NameArgs { only: patterns(only), without: patterns(without) };
         let plan = ModelDir::open(modeldir_fixtures::model("llama")).unwrap().plan();
@@ -55,7 +55,7 @@ mod tests {
         assert_eq!(names(&[], &[]).unwrap(), 30);
         assert_eq!(names(&["lm_head.*", "model.norm.weight"], &[]).unwrap(), 2);
         assert_eq!(names(&["model.layers.1.**"], &["**.mlp.*.*"]).unwrap(), 6);
-        let error = names(&["nothing"], &[]).unwrap_err().to_string();
-        assert!(error.contains("--only"), "{error}");
+        let failure = format!("{:?}", names(&["nothing"], &[]).unwrap_err());
+        assert!(failure.contains("--only"), "{failure}");
     }
 }

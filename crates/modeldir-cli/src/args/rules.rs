@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use modeldir::partition::{PartitionError, Uneven};
 use modeldir::{Error, ErrorKind, ModelDir, Partition};
 
-use crate::run::Result;
+use crate::failure::Result;
 
 /// How tensors are cut over ranks.
 #[derive(Args, Clone, Debug, Default)]

@@ -2,12 +2,11 @@
 
 use std::io::Write;
 
-use clap::CommandFactory;
+use clap::Command;
 use clap_complete::{Shell, generate};
 
-use super::Cli;
+use crate::failure::Result;
 use crate::output::Output;
-use crate::run::Result;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -25,10 +24,11 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(super) fn run(&self, out: &mut Output) -> Result {
+    /// Prints the completions of a command line.
+    pub(super) fn run(&self, mut of: Command, out: &mut Output) -> Result {
         // The generator panics where it cannot write.
         let mut script = Vec::new();
-        generate(self.shell, &mut Cli::command(), "modeldir", &mut script);
+        generate(self.shell, &mut of, "modeldir", &mut script);
         Ok(out.write_all(&script)?)
     }
 }

@@ -8,10 +8,10 @@ use serde_json::{Map, Value};
 
 use crate::args::{ModelArgs, NameArgs, RuleArgs};
 use crate::digests::{PART_BYTES, TensorDigest, digests};
+use crate::failure::Result;
 use crate::json::print_json;
 use crate::output::Output;
 use crate::progress::{load_silently, progress_bar};
-use crate::run::Result;
 
 const EXAMPLES: &str = "\
 Examples:

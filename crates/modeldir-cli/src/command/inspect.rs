@@ -7,12 +7,12 @@ use tensorfile::PathText;
 
 use crate::args::ModelArgs;
 use crate::beside::beside_the_weights;
+use crate::failure::Result;
 use crate::json::print_json;
 use crate::model_json::model_json;
 use crate::output::Output;
 use crate::page::{model_page, write_page};
 use crate::report::print_report;
-use crate::run::Result;
 use crate::tally::Tally;
 use crate::tensors::{tensor_groups, tensor_rows};
 

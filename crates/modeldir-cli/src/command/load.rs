@@ -8,11 +8,11 @@ use serde_json::json;
 use tensorfile::PathText;
 
 use crate::args::{ModelArgs, NameArgs};
+use crate::failure::Result;
 use crate::json::{path_json, print_json};
 use crate::output::Output;
 use crate::progress::load_with_threads;
 use crate::report::print_report;
-use crate::run::Result;
 use crate::tally::Tally;
 use crate::text::{bytes, counted, rate, time};
 

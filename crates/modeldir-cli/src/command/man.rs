@@ -3,13 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use clap::CommandFactory;
+use clap::Command;
 use clap_mangen::{Man, generate_to};
 use tensorfile::PathText;
 
-use super::Cli;
+use crate::failure::Result;
 use crate::output::Output;
-use crate::run::Result;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -25,15 +24,16 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(super) fn run(&self, out: &mut Output) -> Result {
+    /// Prints the manual page of a command line, or writes the pages of all its sub-commands.
+    pub(super) fn run(&self, of: Command, out: &mut Output) -> Result {
         match &self.dir {
-            Some(dir) => write_all(dir).map_err(|e| format!("{}: {e}", PathText(dir)).into()),
-            None => Ok(Man::new(Cli::command()).render(out)?),
+            Some(dir) => write_all(of, dir).map_err(|e| format!("{}: {e}", PathText(dir)).into()),
+            None => Ok(Man::new(of).render(out)?),
         }
     }
 }
 
-fn write_all(dir: &Path) -> std::io::Result<()> {
+fn write_all(of: Command, dir: &Path) -> std::io::Result<()> {
     fs::create_dir_all(dir)?;
-    generate_to(Cli::command(), dir)
+    generate_to(of, dir)
 }

@@ -7,11 +7,11 @@ use modeldir::Rank;
 use modeldir::launch::{self, ProcessRank};
 
 use crate::args::{JobArgs, ModelArgs, RuleArgs, of_rank};
+use crate::failure::{Failure, Result};
 use crate::json::one_line;
 use crate::output::Output;
 use crate::progress::load_silently;
 use crate::ranks::RankLoad;
-use crate::run::{Result, Usage};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -47,10 +47,7 @@ pub(crate) struct Args {
 impl Args {
     pub(super) fn run(&self, out: &mut Output) -> Result {
         let said = self.said()?;
-        let rank = self.rank.or(said.map(Rank::from)).ok_or(Usage::new(
-            "no launcher says which rank this is: start it with mpirun, torchrun or srun, \
-             or give --rank, such as --rank 0/4",
-        ))?;
+        let rank = self.rank.or(said.map(Rank::from)).ok_or_else(no_rank)?;
         let model = self.model.open()?;
         let topology = self.job.or_tp(rank.size()).rank(rank)?;
         let plan = model.plan_for(&self.rules.partition(&model)?, &topology)?;
@@ -71,4 +68,12 @@ impl Args {
     fn said(&self) -> Result<Option<ProcessRank>> {
         Ok(if self.rank.is_some() { None } else { launch::rank_from_env()? })
     }
+}
+
+fn no_rank() -> Failure {
+    Failure::Usage(
+        "no launcher says which rank this is: start it with mpirun, torchrun or srun, \
+         or give --rank, such as --rank 0/4"
+            .to_owned(),
+    )
 }

@@ -7,10 +7,10 @@ use modeldir::options::{Beside, Existing};
 use modeldir::{Float, LoadPlan, ModelDir, Rank, SaveOptions};
 
 use crate::args::{JobArgs, ModelArgs, NameArgs, RuleArgs, Size, of_rank, parse_float};
+use crate::failure::{Failure, Result};
 use crate::json::print_json;
 use crate::output::Output;
 use crate::progress::load_with_threads;
-use crate::run::{Result, Usage};
 use crate::saved::SavedModel;
 use crate::write::{compare, is_weight_file, may_write, write_file};
 
@@ -121,7 +121,7 @@ impl Args {
         if self.job.is_given() || self.rank.is_some() || self.max_shard_bytes.is_some() {
             let message = "one file holds no shards and no ranks: give a directory, or leave out \
                            --max-shard-bytes, --tp, --pp, --ep and --rank";
-            return Err(Usage::new(message).into());
+            return Err(Failure::Usage(message.to_owned()));
         }
         may_write(&self.to, self.replace)?;
         let store = load_with_threads(&self.choose(&model.plan())?, None)?;

@@ -8,9 +8,9 @@ use serde_json::json;
 use tensorfile::{ByteRuns, PathText};
 
 use crate::args::{ModelArgs, Ranges};
+use crate::failure::Result;
 use crate::json::{path_json, print_json};
 use crate::output::Output;
-use crate::run::Result;
 use crate::text::{bytes, counted, shown};
 use crate::values::Values;
 use crate::write::{may_write, write_file};

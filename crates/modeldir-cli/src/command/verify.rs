@@ -2,7 +2,6 @@
 
 use std::io::Write;
 use std::path::Path;
-use std::process::ExitCode;
 
 use modeldir::Error;
 use serde_json::json;
@@ -10,11 +9,11 @@ use tensorfile::PathText;
 
 use crate::args::ModelArgs;
 use crate::digests::PART_BYTES;
+use crate::failure::{Failure, Result, print_error};
 use crate::json::{path_json, print_json};
 use crate::mending::{broken_beside, wanting};
 use crate::output::Output;
 use crate::progress::{load, progress_bar};
-use crate::run::{Result, show_error};
 
 const EXAMPLES: &str = "\
 Exit codes:
@@ -44,7 +43,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(super) fn run(&self, out: &mut Output) -> Result<ExitCode> {
+    pub(super) fn run(&self, out: &mut Output) -> Result {
         let faults = self.faults();
         if self.json {
             self.print_json(&faults, out)?;
@@ -53,12 +52,12 @@ impl Args {
             let verdict = out.green(format!("complete and sound ({read} read)"));
             writeln!(out, "{}: {verdict}", PathText(&self.model.path))?;
         } else {
-            faults.iter().for_each(|fault| show_error(fault));
+            faults.iter().for_each(|fault| print_error(fault));
             for file in wanting(&faults) {
                 writeln!(out, "fetch again: {}", PathText(self.relative(file)))?;
             }
         }
-        Ok(if faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        if faults.is_empty() { Ok(()) } else { Err(Failure::Printed) }
     }
 
     /// Everything that is wrong with the model.

@@ -20,9 +20,14 @@ pub(super) fn coloured_bar(parts: &ByColour, kinds: &Kinds<'_>, longest: u64, ht
     html.raw("</span>");
 }
 
-/// Writes a small square of a colour.
-pub(super) fn swatch(colour: usize, html: &mut Html) {
-    html.raw("<i class=\"swatch k").int(colour as u64).raw("\"></i>");
+/// Writes the name and the bytes of each kind beside its colour.
+pub(super) fn legend(kinds: &Kinds<'_>, html: &mut Html) {
+    html.raw("<ul class=\"legend\">");
+    for (colour, total) in kinds.totals().iter().enumerate().filter(|(_, total)| **total > 0) {
+        html.raw("<li><i class=\"swatch k").int(colour as u64).raw("\"></i>");
+        html.text(&kinds.name(colour)).raw(" <small>").text(&bytes(*total)).raw("</small></li>");
+    }
+    html.raw("</ul>\n");
 }
 
 /// Returns a share of 1 in percent.

@@ -6,6 +6,7 @@ use std::path::Path;
 use modeldir::ModelDir;
 use tensorfile::PathText;
 
+use super::bar::legend;
 use super::document::{Figure, document, end_section, list, paragraph, section};
 use super::html::Html;
 use super::kinds::Kinds;
@@ -75,7 +76,7 @@ fn modules(model: &ModelDir, html: &mut Html) {
     let tree = Tree::new(&modules);
     section("Bytes by module", html);
     if model.byte_len() > 0 {
-        kinds.legend(html);
+        legend(&kinds, html);
         let map = Treemap { modules: &modules, listed: &tree.listed };
         map.draw(Modules::ROOT, 620.0, html);
         paragraph("A click on a rectangle opens its line in the list.", html);

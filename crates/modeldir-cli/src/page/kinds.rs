@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::bar::swatch;
-use super::html::{Html, clipped};
-use crate::text::{bytes, shown};
+use super::html::clipped;
+use crate::text::shown;
 
 /// Number of kinds with their own colour.
 const COLOURS: usize = 8;
@@ -51,15 +50,9 @@ impl<'m> Kinds<'m> {
         named.map_or_else(|| "others".to_owned(), |(kind, _)| clipped(&shown(kind), 40))
     }
 
-    /// Writes the legend of the colours.
-    pub(super) fn legend(&self, html: &mut Html) {
-        html.raw("<ul class=\"legend\">");
-        for (colour, total) in self.totals.iter().enumerate().filter(|(_, total)| **total > 0) {
-            html.raw("<li>");
-            swatch(colour, html);
-            html.text(&self.name(colour)).raw(" <small>").text(&bytes(*total)).raw("</small></li>");
-        }
-        html.raw("</ul>\n");
+    /// The bytes of all tensors.
+    pub(super) fn totals(&self) -> &ByColour {
+        &self.totals
     }
 }
 

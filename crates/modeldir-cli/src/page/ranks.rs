@@ -2,7 +2,7 @@
 
 use tensorfile::PathText;
 
-use super::bar::{bar, coloured_bar};
+use super::bar::{bar, coloured_bar, legend};
 use super::document::{Figure, document, end_section, list, paragraph, section};
 use super::html::Html;
 use super::inspect::title;
@@ -57,7 +57,7 @@ fn bars(job: &JobPlan<'_>, html: &mut Html) {
         "The thin bar is what a rank reads: where rows are cut, also what lies between.",
         html,
     );
-    kinds.legend(html);
+    legend(&kinds, html);
     html.raw("<div class=\"wide\"><table class=\"ranks\"><tbody>\n");
     for (number, rank) in ranks.iter().enumerate().take(MAX_BARS) {
         let plan = rank.plan();

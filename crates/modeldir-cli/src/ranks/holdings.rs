@@ -7,7 +7,7 @@ use modeldir::partition::TensorShape;
 use modeldir::{IndexedTensor, ModelDir, Partition, Selection, Topology};
 use tensorfile::ByteRuns;
 
-use crate::run::Result;
+use crate::failure::Result;
 
 /// Bytes on several ranks of a job, and tensors on none.
 #[derive(Clone, Debug, PartialEq, Eq)]

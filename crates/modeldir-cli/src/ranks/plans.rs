@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::Holdings;
 use crate::args::place;
+use crate::failure::Result;
 use crate::json::path_json;
-use crate::run::Result;
 use crate::table::{Align, Table};
 use crate::text::{bytes, count, counted, shown};
 
