@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tensorfile::{Dtype, Tensor};
 
-use crate::text::shown;
+use crate::output::shown;
 
 /// Bytes of tensors in memory at a time, when each is needed only once.
 pub(crate) const PART_BYTES: u64 = 1 << 30;

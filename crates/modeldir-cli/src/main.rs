@@ -1,26 +1,19 @@
 //! The command `modeldir`: the library on the command line, with output for people and for scripts.
 
-mod args;
-mod beside;
-mod command;
-mod digests;
-mod failure;
-mod json;
-mod mending;
-mod model_json;
-mod output;
-mod page;
-mod progress;
-mod ranks;
-mod report;
 mod run;
-mod saved;
-mod table;
-mod tally;
-mod tensors;
-mod text;
-mod values;
+
+mod command;
+
+mod args;
+
+mod contents;
+mod digests;
+mod page;
+mod ranks;
 mod write;
+
+mod failure;
+mod output;
 
 use std::process::ExitCode;
 

@@ -1,16 +1,21 @@
 //! Writing one weights file, and comparing written files with the tensors in memory.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use modeldir::{ModelDir, Tensor, TensorStore};
+use modeldir::{ModelDir, Rank, Tensor, TensorStore};
 use tensorfile::{PathText, Writer};
 
 use crate::failure::Result;
-use crate::text::shown;
+use crate::output::shown;
 
 /// Whether a path names one weights file, and not a directory.
 pub(crate) fn is_weight_file(path: &Path) -> bool {
     !path.is_dir() && path.extension().is_some_and(|extension| extension == "safetensors")
+}
+
+/// The directory of one rank in the directory of the job.
+pub(crate) fn rank_dir(dir: &Path, rank: Rank) -> PathBuf {
+    dir.join(format!("rank-{}-of-{}", rank.rank(), rank.size()))
 }
 
 /// Checks that a file does not exist or may be replaced.

@@ -1,7 +1,6 @@
 //! Options for the number of ranks of a job, by kind.
 
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
 
 use clap::Args;
 use modeldir::partition::{Job, PartitionError};
@@ -70,22 +69,9 @@ fn usage(error: &PartitionError) -> Failure {
     Failure::Usage(error.to_string())
 }
 
-/// Returns the place of a rank as `tp 1/4, pp 0/2`, without kinds of a single rank.
-pub(crate) fn place(topology: &Topology) -> String {
-    let axes = [("tp", topology.tp()), ("pp", topology.pp()), ("ep", topology.ep())];
-    let named = axes.iter().filter(|(_, at)| at.size() > 1);
-    let named: Vec<_> = named.map(|(axis, at)| format!("{axis} {at}")).collect();
-    if named.is_empty() { "all".to_owned() } else { named.join(", ") }
-}
-
-/// The directory of one rank in the directory of the job.
-pub(crate) fn of_rank(dir: &Path, rank: Rank) -> PathBuf {
-    dir.join(format!("rank-{}-of-{}", rank.rank(), rank.size()))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{JobArgs, place};
+    use super::JobArgs;
     use modeldir::partition::Job;
     use modeldir::{Rank, Topology};
     use std::num::NonZeroUsize;
@@ -112,7 +98,5 @@ mod tests {
         let staged = staged.or_tp(4);
         assert_eq!(staged.rank(Rank::new(3, 4).unwrap()).unwrap(), ranks([0, 4, 0])[3]);
         assert!(staged.rank(Rank::new(3, 8).unwrap()).is_err());
-        assert_eq!(place(&ranks([4, 2, 0])[5]), "tp 1/4, pp 1/2");
-        assert_eq!(place(&Topology::single()), "all");
     }
 }

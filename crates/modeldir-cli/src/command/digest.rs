@@ -9,9 +9,7 @@ use serde_json::{Map, Value};
 use crate::args::{ModelArgs, NameArgs, RuleArgs};
 use crate::digests::{PART_BYTES, TensorDigest, digests};
 use crate::failure::Result;
-use crate::json::print_json;
-use crate::output::Output;
-use crate::progress::{load_silently, progress_bar};
+use crate::output::{Output, print_json, progress_bar};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -56,7 +54,7 @@ impl Args {
         let bar = progress_bar(plan.bytes_selected());
         let mut all = Vec::with_capacity(plan.len());
         for part in plan.parts(PART_BYTES) {
-            all.extend(digests(&load_silently(&part)?, |bytes| bar.inc(bytes)));
+            all.extend(digests(&part.load()?, |bytes| bar.inc(bytes)));
         }
         all.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         Ok(all)

@@ -6,15 +6,12 @@ use modeldir::ModelDir;
 use tensorfile::PathText;
 
 use crate::args::ModelArgs;
-use crate::beside::beside_the_weights;
+use crate::contents::{
+    Tally, beside_the_weights, model_json, print_report, tensor_groups, tensor_rows,
+};
 use crate::failure::Result;
-use crate::json::print_json;
-use crate::model_json::model_json;
-use crate::output::Output;
+use crate::output::{Output, print_json};
 use crate::page::{model_page, write_page};
-use crate::report::print_report;
-use crate::tally::Tally;
-use crate::tensors::{tensor_groups, tensor_rows};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -8,13 +8,9 @@ use serde_json::json;
 use tensorfile::PathText;
 
 use crate::args::{ModelArgs, NameArgs};
+use crate::contents::{Tally, print_report};
 use crate::failure::Result;
-use crate::json::{path_json, print_json};
-use crate::output::Output;
-use crate::progress::load_with_threads;
-use crate::report::print_report;
-use crate::tally::Tally;
-use crate::text::{bytes, counted, rate, time};
+use crate::output::{Output, bytes, counted, load_with_threads, path_json, print_json, rate, time};
 
 const EXAMPLES: &str = "\
 Examples:

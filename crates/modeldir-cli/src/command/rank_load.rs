@@ -1,17 +1,19 @@
 //! `modeldir rank-load`: loads the part of one process of a distributed job.
 
+mod loaded;
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use modeldir::Rank;
 use modeldir::launch::{self, ProcessRank};
 
-use crate::args::{JobArgs, ModelArgs, RuleArgs, of_rank};
+use crate::args::{JobArgs, ModelArgs, RuleArgs};
 use crate::failure::{Failure, Result};
-use crate::json::one_line;
-use crate::output::Output;
-use crate::progress::load_silently;
-use crate::ranks::RankLoad;
+use crate::output::{Output, one_line};
+use crate::write::rank_dir;
+
+use loaded::RankLoad;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -51,9 +53,9 @@ impl Args {
         let model = self.model.open()?;
         let topology = self.job.or_tp(rank.size()).rank(rank)?;
         let plan = model.plan_for(&self.rules.partition(&model)?, &topology)?;
-        let store = load_silently(&plan)?;
+        let store = plan.load()?;
 
-        let folder = self.save.as_deref().map(|dir| of_rank(dir, rank));
+        let folder = self.save.as_deref().map(|dir| rank_dir(dir, rank));
         if let Some(folder) = &folder {
             store.save(folder)?;
         }

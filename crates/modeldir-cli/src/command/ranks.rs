@@ -5,8 +5,7 @@ use std::path::PathBuf;
 
 use crate::args::{JobArgs, ModelArgs, RuleArgs};
 use crate::failure::Result;
-use crate::json::print_json;
-use crate::output::Output;
+use crate::output::{Output, print_json};
 use crate::page::{job_page, write_page};
 use crate::ranks::{JobPlan, oddity_lines, rank_table, ranks_json};
 

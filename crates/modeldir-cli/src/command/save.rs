@@ -1,18 +1,23 @@
 //! `modeldir save`: a model written anew: other shards, another float type, fewer tensors, or the
 //! parts of ranks.
 
+mod float;
+mod saved;
+mod size;
+
 use std::path::{Path, PathBuf};
 
 use modeldir::options::{Beside, Existing};
 use modeldir::{Float, LoadPlan, ModelDir, Rank, SaveOptions};
 
-use crate::args::{JobArgs, ModelArgs, NameArgs, RuleArgs, Size, of_rank, parse_float};
+use crate::args::{JobArgs, ModelArgs, NameArgs, RuleArgs};
 use crate::failure::{Failure, Result};
-use crate::json::print_json;
-use crate::output::Output;
-use crate::progress::load_with_threads;
-use crate::saved::SavedModel;
-use crate::write::{compare, is_weight_file, may_write, write_file};
+use crate::output::{Output, load_with_threads, print_json};
+use crate::write::{compare, is_weight_file, may_write, rank_dir, write_file};
+
+use float::parse_float;
+use saved::SavedModel;
+use size::Size;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -96,7 +101,7 @@ impl Args {
         let mut saved = Vec::with_capacity(chosen.len());
         for rank in chosen {
             let plan = model.plan_for(&partition, &ranks[rank])?;
-            let folder = of_rank(&self.to, Rank::new(rank, ranks.len())?);
+            let folder = rank_dir(&self.to, Rank::new(rank, ranks.len())?);
             saved.push(self.save_dir(&plan, &folder)?);
         }
         Ok(saved)

@@ -1,5 +1,8 @@
 //! `modeldir slice`: a rectangular part of one tensor; only the header and these bytes are read.
 
+mod ranges;
+mod values;
+
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -7,13 +10,13 @@ use modeldir::{IndexedTensor, ModelDir, Tensor};
 use serde_json::json;
 use tensorfile::{ByteRuns, PathText};
 
-use crate::args::{ModelArgs, Ranges};
+use crate::args::ModelArgs;
 use crate::failure::Result;
-use crate::json::{path_json, print_json};
-use crate::output::Output;
-use crate::text::{bytes, counted, shown};
-use crate::values::Values;
+use crate::output::{Output, bytes, counted, path_json, print_json, shown};
 use crate::write::{may_write, write_file};
+
+use ranges::Ranges;
+use values::Values;
 
 const EXAMPLES: &str = "\
 Examples:

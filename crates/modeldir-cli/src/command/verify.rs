@@ -1,5 +1,7 @@
 //! `modeldir verify`: whether a model is complete and sound, and the files to fetch again if not.
 
+mod mending;
+
 use std::io::Write;
 use std::path::Path;
 
@@ -10,10 +12,9 @@ use tensorfile::PathText;
 use crate::args::ModelArgs;
 use crate::digests::PART_BYTES;
 use crate::failure::{Failure, Result, print_error};
-use crate::json::{path_json, print_json};
-use crate::mending::{broken_beside, wanting};
-use crate::output::Output;
-use crate::progress::{load, progress_bar};
+use crate::output::{Output, load, path_json, print_json, progress_bar};
+
+use mending::{broken_beside, wanting};
 
 const EXAMPLES: &str = "\
 Exit codes:

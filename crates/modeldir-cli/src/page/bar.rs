@@ -2,7 +2,7 @@
 
 use super::html::Html;
 use super::kinds::{ByColour, Kinds};
-use crate::text::bytes;
+use crate::output::bytes;
 
 /// Writes a bar of one colour; its length is a share of 1.
 pub(super) fn bar(share: f64, html: &mut Html) {

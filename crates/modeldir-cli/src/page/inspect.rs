@@ -14,9 +14,8 @@ use super::modules::Modules;
 use super::table::{Counted, counted_table, plain_table};
 use super::tree::Tree;
 use super::treemap::Treemap;
-use crate::beside::beside_the_weights;
-use crate::tensors::tensor_groups;
-use crate::text::{bytes, count};
+use crate::contents::{beside_the_weights, tensor_groups};
+use crate::output::{bytes, count};
 
 /// Returns a page of all that opening a model shows.
 pub(crate) fn model_page(model: &ModelDir) -> String {

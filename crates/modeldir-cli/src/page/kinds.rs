@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::html::clipped;
-use crate::text::shown;
+use crate::output::shown;
 
 /// Number of kinds with their own colour.
 const COLOURS: usize = 8;

@@ -8,8 +8,8 @@ use super::html::Html;
 use super::inspect::title;
 use super::kinds::{ByColour, Kinds, SLOTS};
 use super::table::plain_table;
+use crate::output::{bytes, count};
 use crate::ranks::{JobPlan, RankPlan, oddity_lines, rank_table};
-use crate::text::{bytes, count};
 
 /// Maximum number of ranks with bars; the table has more.
 const MAX_BARS: usize = 512;

@@ -2,8 +2,7 @@
 
 use super::bar::{bar, percent};
 use super::html::Html;
-use crate::table::{Align, Table};
-use crate::text::{bytes, count};
+use crate::output::{Align, Table, bytes, count};
 
 /// Maximum rows of a table; the last one sums up the rest.
 const MAX_ROWS: usize = 1000;

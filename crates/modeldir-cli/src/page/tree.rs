@@ -4,7 +4,7 @@ use super::bar::{bar, percent};
 use super::html::{Html, clipped};
 use super::modules::Modules;
 use super::treemap::Treemap;
-use crate::text::{bytes, count};
+use crate::output::{bytes, count};
 
 /// Maximum number of lines.
 const MAX_LINES: usize = 4000;

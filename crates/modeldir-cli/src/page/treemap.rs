@@ -4,7 +4,7 @@ use super::bar::percent;
 use super::html::{Html, clipped, visible};
 use super::modules::Modules;
 use super::squarify::{Rect, squarify};
-use crate::text::{bytes, counted};
+use crate::output::{bytes, counted};
 
 /// Width of a drawing, which is scaled to the width of the page.
 const WIDTH: f64 = 1200.0;

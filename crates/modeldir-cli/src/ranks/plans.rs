@@ -4,11 +4,8 @@ use modeldir::{LoadPlan, ModelDir, Partition, Topology};
 use serde_json::{Value, json};
 
 use super::Holdings;
-use crate::args::place;
 use crate::failure::Result;
-use crate::json::path_json;
-use crate::table::{Align, Table};
-use crate::text::{bytes, count, counted, shown};
+use crate::output::{Align, Table, bytes, count, counted, path_json, shown};
 
 /// Maximum names shown of a kind.
 const MAX_NAMES: usize = 10;
@@ -198,4 +195,26 @@ fn oddities(ranks: &[RankPlan]) -> (Vec<String>, Vec<String>) {
         unused.retain(|rule| report.unused.contains(rule));
     }
     (unused, unmatched)
+}
+
+/// Returns the place of a rank as `tp 1/4, pp 0/2`, without kinds of a single rank.
+fn place(topology: &Topology) -> String {
+    let axes = [("tp", topology.tp()), ("pp", topology.pp()), ("ep", topology.ep())];
+    let named = axes.iter().filter(|(_, at)| at.size() > 1);
+    let named: Vec<_> = named.map(|(axis, at)| format!("{axis} {at}")).collect();
+    if named.is_empty() { "all".to_owned() } else { named.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::place;
+    use modeldir::Topology;
+    use modeldir::partition::Job;
+
+    #[test]
+    fn a_place_names_what_is_shared_out() {
+        let ranks: Vec<_> = Job { tp: 4, pp: 2, ..Job::default() }.ranks().unwrap().collect();
+        assert_eq!(place(&ranks[5]), "tp 1/4, pp 1/2");
+        assert_eq!(place(&Topology::single()), "all");
+    }
 }

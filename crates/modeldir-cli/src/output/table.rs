@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::output::Output;
+use super::stdout::Output;
 
 /// The alignment of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

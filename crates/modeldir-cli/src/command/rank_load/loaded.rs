@@ -9,28 +9,27 @@ use serde_json::{Value, json};
 use tensorfile::PathText;
 
 use crate::digests::{digest_of, digests};
-use crate::json::path_json;
-use crate::text::{bytes, counted, rate, time};
+use crate::output::{bytes, counted, path_json, rate, time};
 
 /// A rank, its plan, its loaded tensors, and the place where it saved them.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct RankLoad<'a> {
+pub(super) struct RankLoad<'a> {
     /// The rank.
-    pub(crate) rank: Rank,
+    pub(super) rank: Rank,
     /// The rank from the launcher, if there is one.
-    pub(crate) said: Option<ProcessRank>,
+    pub(super) said: Option<ProcessRank>,
     /// The tensors to load.
-    pub(crate) plan: &'a LoadPlan,
+    pub(super) plan: &'a LoadPlan,
     /// The loaded tensors.
-    pub(crate) store: &'a TensorStore,
+    pub(super) store: &'a TensorStore,
     /// The place where they were saved.
-    pub(crate) saved: Option<&'a Path>,
+    pub(super) saved: Option<&'a Path>,
 }
 
 impl RankLoad<'_> {
     /// All but the tensors, as JSON: unless paths are long, less than the 4096 bytes that launchers
     /// pass on whole.
-    pub(crate) fn json(&self) -> Value {
+    pub(super) fn json(&self) -> Value {
         let (rank, stats) = (self.rank, self.store.stats());
         json!({
             "rank": rank.rank(),

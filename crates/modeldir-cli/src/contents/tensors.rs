@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use modeldir::ModelDir;
 use tensorfile::PathText;
 
-use crate::table::{Align, Table};
-use crate::text::{bytes, count, shown};
+use crate::output::{Align, Table, bytes, count, shown};
 
 /// Returns a table with a row for each tensor.
 pub(crate) fn tensor_rows(model: &ModelDir) -> Table<5> {

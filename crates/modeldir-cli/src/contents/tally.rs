@@ -5,9 +5,7 @@ use std::io;
 
 use serde_json::{Map, Value, json};
 
-use crate::output::Output;
-use crate::table::{Align, Table};
-use crate::text::{bytes, count};
+use crate::output::{Align, Output, Table, bytes, count};
 
 /// Maximum rows of a table of counts; the last one sums up the rest.
 const MAX_ROWS: usize = 24;

@@ -34,15 +34,6 @@ pub(crate) fn load(plan: &LoadPlan, bar: &ProgressBar) -> modeldir::Result<Tenso
     run(plan, None, bar)
 }
 
-/// Loads a plan without a bar.
-///
-/// # Errors
-///
-/// Those of the load.
-pub(crate) fn load_silently(plan: &LoadPlan) -> modeldir::Result<TensorStore> {
-    plan.load()
-}
-
 fn run(
     plan: &LoadPlan,
     threads: Option<NonZeroUsize>,

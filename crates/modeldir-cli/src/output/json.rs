@@ -6,8 +6,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::stdout::Output;
 use crate::failure::Result;
-use crate::output::Output;
 
 /// Writes a JSON value over several lines.
 ///

@@ -4,7 +4,7 @@ use modeldir::{ErrorKind, IndexedTensor, ModelConfig, ModelDir, Shard};
 use serde_json::{Map, Value, json};
 use tensorfile::Metadata;
 
-use crate::json::path_json;
+use crate::output::path_json;
 
 /// Returns all that opening a model shows as one JSON object, with broken files under `errors`.
 pub(crate) fn model_json(model: &ModelDir) -> Value {

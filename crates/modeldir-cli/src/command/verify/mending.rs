@@ -12,7 +12,7 @@ use tensorfile::ErrorKind as FileErrorKind;
 ///
 /// JSON files and templates are parsed. Other files, such as sentencepiece models, are only checked
 /// not to be empty or Git LFS pointers.
-pub(crate) fn broken_beside(model: &ModelDir) -> Vec<Error> {
+pub(super) fn broken_beside(model: &ModelDir) -> Vec<Error> {
     let files = model.tokenizer();
     let is_json = |path: &Path| path.extension().is_some_and(|extension| extension == "json");
     let read = |(role, path)| match is_json(path) {
@@ -30,7 +30,7 @@ pub(crate) fn broken_beside(model: &ModelDir) -> Vec<Error> {
 
 /// Returns the files to download again: shards by their names in the index, and others by the paths
 /// under which they were opened.
-pub(crate) fn wanting(errors: &[Error]) -> BTreeSet<&Path> {
+pub(super) fn wanting(errors: &[Error]) -> BTreeSet<&Path> {
     errors.iter().flat_map(files).collect()
 }
 

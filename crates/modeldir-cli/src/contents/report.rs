@@ -5,8 +5,7 @@ use std::io::Write;
 use modeldir::Report;
 
 use crate::failure::Result;
-use crate::output::Output;
-use crate::text::counted;
+use crate::output::{Output, counted};
 
 /// Writes at most `max_lines` lines of a report; nothing if it is empty.
 ///

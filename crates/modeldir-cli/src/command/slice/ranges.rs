@@ -7,11 +7,11 @@ use tensorfile::Selection;
 
 /// A range for each of the first dimensions, as `0..2,:,3`: from 0 up to 2, all, and 3 alone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Ranges(Vec<(Option<usize>, Option<usize>)>);
+pub(super) struct Ranges(Vec<(Option<usize>, Option<usize>)>);
 
 impl Ranges {
     /// The selection for a tensor of this shape; dimensions without a range are taken whole.
-    pub(crate) fn selection(&self, shape: &[usize]) -> Selection {
+    pub(super) fn selection(&self, shape: &[usize]) -> Selection {
         let range = |(dim, &(start, end)): (usize, &(Option<usize>, Option<usize>))| {
             let len = shape.get(dim).copied().unwrap_or(0);
             (start.is_some() || end.is_some()).then(|| start.unwrap_or(0)..end.unwrap_or(len))

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 /// A number of bytes: `500000000`, `500MB` or `1.5GiB`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Size(pub(crate) u64);
+pub(super) struct Size(pub(super) u64);
 
 impl FromStr for Size {
     type Err = String;

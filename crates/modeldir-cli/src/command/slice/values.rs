@@ -7,7 +7,7 @@ use tensorfile::{Dtype, Element, Tensor};
 
 /// The first values of a tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Values {
+pub(super) struct Values {
     texts: Vec<String>,
     are_all: bool,
 }
@@ -18,7 +18,7 @@ impl Values {
     /// # Errors
     ///
     /// Those of reading the bytes as elements.
-    pub(crate) fn of(tensor: &Tensor, max: usize) -> tensorfile::Result<Self> {
+    pub(super) fn of(tensor: &Tensor, max: usize) -> tensorfile::Result<Self> {
         match tensor.dtype() {
             Dtype::Bool => elements::<bool>(tensor, max),
             Dtype::U8 => elements::<u8>(tensor, max),
@@ -42,7 +42,7 @@ impl Values {
     }
 
     /// As `[0.5, 1.0, …]`.
-    pub(crate) fn list(&self) -> String {
+    pub(super) fn list(&self) -> String {
         let more = if self.are_all { &[][..] } else { &["…"] };
         let texts: Vec<_> =
             self.texts.iter().map(String::as_str).chain(more.iter().copied()).collect();
@@ -50,7 +50,7 @@ impl Values {
     }
 
     /// As a list of numbers; values that JSON cannot write as numbers, such as `NaN`, are text.
-    pub(crate) fn json(&self) -> Value {
+    pub(super) fn json(&self) -> Value {
         let value =
             |text: &String| serde_json::from_str(text).unwrap_or(Value::from(text.as_str()));
         self.texts.iter().map(value).collect()

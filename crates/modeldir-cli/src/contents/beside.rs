@@ -3,8 +3,7 @@
 use modeldir::ModelDir;
 use tensorfile::PathText;
 
-use crate::table::{Align, Table};
-use crate::text::shown;
+use crate::output::{Align, Table, shown};
 
 /// Returns the essentials of the configuration, and the file for each role of the tokenizer.
 ///

@@ -3,7 +3,7 @@
 use modeldir::Float;
 
 /// Parses `f16`, `bf16` or `f32`, or torch's names for them.
-pub(crate) fn parse_float(text: &str) -> Result<Float, String> {
+pub(super) fn parse_float(text: &str) -> Result<Float, String> {
     match text.to_ascii_lowercase().as_str() {
         "f16" | "fp16" | "float16" => Ok(Float::F16),
         "bf16" | "bfloat16" => Ok(Float::BF16),

@@ -8,13 +8,11 @@ use serde_json::{Value, json};
 use tensorfile::PathText;
 
 use crate::failure::Result;
-use crate::json::path_json;
-use crate::output::Output;
-use crate::text::{bytes, counted};
+use crate::output::{Output, bytes, counted, path_json};
 
 /// The files that a save wrote to one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct SavedModel {
+pub(super) struct SavedModel {
     path: PathBuf,
     tensors: usize,
     byte_len: u64,
@@ -23,7 +21,7 @@ pub(crate) struct SavedModel {
 }
 
 impl SavedModel {
-    pub(crate) fn new(
+    pub(super) fn new(
         path: &Path,
         store: &TensorStore,
         files: Vec<PathBuf>,
@@ -38,14 +36,14 @@ impl SavedModel {
     /// # Errors
     ///
     /// Those of writing.
-    pub(crate) fn print(&self, out: &mut Output) -> Result {
+    pub(super) fn print(&self, out: &mut Output) -> Result {
         let (tensors, size) = (counted(self.tensors, "tensor"), bytes(self.byte_len));
         let files = counted(self.files.len(), "file");
         let verified = if self.is_verified { ", read back and equal" } else { "" };
         Ok(writeln!(out, "{}: {tensors}, {size} in {files}{verified}", PathText(&self.path))?)
     }
 
-    pub(crate) fn json(&self) -> Value {
+    pub(super) fn json(&self) -> Value {
         json!({
             "path": path_json(&self.path),
             "tensors": self.tensors,
