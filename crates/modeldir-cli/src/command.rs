@@ -23,8 +23,8 @@ Exit codes:
   2  the command line is wrong
 
 Environment:
-  NO_COLOR  if not empty, no colours on terminals either
-  RUST_LOG  events and times of the library on standard error, as modeldir=debug
+  NO_COLOR  if set and not empty: no colours on terminals either
+  RUST_LOG  the events and times to print on standard error, such as modeldir=debug
 
 Examples:
   modeldir inspect Llama-3.1-8B
@@ -32,7 +32,7 @@ Examples:
   modeldir save Llama-3.1-8B Llama-bf16 --cast bf16
   modeldir inspect --help";
 
-/// Inspects, verifies, digests, loads, cuts and saves Hugging Face model directories.
+/// Inspect, verify, digest, load, cut and save Hugging Face model directories
 #[derive(Debug, Parser)]
 #[command(name = "modeldir", version, after_help = AFTER)]
 pub(crate) struct Cli {
@@ -85,6 +85,20 @@ mod tests {
     #[test]
     fn the_command_line_has_no_clash() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_command_lines_of_the_readme_parse() {
+        let readme = include_str!("../README.md");
+        let lines = readme.lines().filter_map(|line| line.split_once("modeldir "));
+        let lines = lines.filter(|(before, _)| before.is_empty() || before.ends_with("-n 4 "));
+        let lines: Vec<_> = lines.map(|(_, line)| line).collect();
+        assert!(lines.len() > 7, "{lines:?}");
+        for line in lines {
+            let words = line.split_whitespace().take_while(|word| *word != "#");
+            let parsed = Cli::try_parse_from(["modeldir"].into_iter().chain(words));
+            assert!(parsed.is_ok(), "{line}: {}", parsed.unwrap_err());
+        }
     }
 
     #[test]

@@ -10,9 +10,6 @@ use tensorfile::{Dtype, Tensor};
 
 use crate::output::shown;
 
-/// Bytes of tensors in memory at a time, when each is needed only once.
-pub(crate) const PART_BYTES: u64 = 1 << 30;
-
 /// The SHA-256 of a tensor's bytes, with its dtype and shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TensorDigest {
@@ -36,7 +33,7 @@ impl TensorDigest {
     }
 }
 
-/// As a line.
+/// As a line of the digest, the name, the dtype and the shape.
 impl fmt::Display for TensorDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, dtype, shape, sha256 } = self;

@@ -2,13 +2,13 @@
 
 mod run;
 
-mod command;
-
 mod args;
+mod command;
 
 mod contents;
 mod digests;
 mod page;
+mod progress;
 mod ranks;
 mod write;
 

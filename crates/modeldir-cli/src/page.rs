@@ -1,12 +1,12 @@
-//! Pages of one file for a browser: text, tables and drawings, without scripts and without network.
+//! Pages for a browser. Each is one file with text, tables and drawings, without scripts or requests.
 
 mod bar;
 mod document;
 mod html;
-mod inspect;
+mod job;
 mod kinds;
+mod model;
 mod modules;
-mod ranks;
 mod squarify;
 mod table;
 mod tree;
@@ -21,10 +21,10 @@ use tensorfile::PathText;
 use crate::failure::Result;
 use crate::output::Output;
 
-pub(crate) use inspect::model_page;
-pub(crate) use ranks::job_page;
+pub(crate) use job::job_page;
+pub(crate) use model::model_page;
 
-/// Writes a page to a file, and prints its path.
+/// Writes a page to a file, and prints the path of the file.
 ///
 /// # Errors
 ///

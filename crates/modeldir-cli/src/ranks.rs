@@ -1,7 +1,8 @@
-//! The ranks of a job: their plans, and their shares of the model.
+//! The ranks of a job: what each would hold and read.
 
 mod holdings;
 mod plans;
+mod shown;
+mod sizes;
 
-use holdings::Holdings;
-pub(crate) use plans::{JobPlan, RankPlan, oddity_lines, rank_table, ranks_json};
+pub(crate) use plans::{JobPlan, RankPlan};

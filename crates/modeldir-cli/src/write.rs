@@ -1,4 +1,4 @@
-//! Writing one weights file, and comparing written files with the tensors in memory.
+//! Writes one weights file, and compares what was written with the tensors in memory.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use tensorfile::{PathText, Writer};
 use crate::failure::Result;
 use crate::output::shown;
 
-/// Whether a path names one weights file, and not a directory.
+/// Whether a path names one weights file and not a directory.
 pub(crate) fn is_weight_file(path: &Path) -> bool {
     !path.is_dir() && path.extension().is_some_and(|extension| extension == "safetensors")
 }
@@ -25,7 +25,7 @@ pub(crate) fn rank_dir(dir: &Path, rank: Rank) -> PathBuf {
 /// If it exists and may not be replaced.
 pub(crate) fn may_write(path: &Path, replace: bool) -> Result {
     if !replace && path.symlink_metadata().is_ok() {
-        return Err(format!("{}: is there already (--replace replaces it)", PathText(path)).into());
+        return Err(format!("{}: exists already (--replace replaces it)", PathText(path)).into());
     }
     Ok(())
 }
@@ -43,7 +43,7 @@ pub(crate) fn write_file<'t>(tensors: impl IntoIterator<Item = &'t Tensor>, path
     Ok(writer.save(path)?)
 }
 
-/// Reads back written tensors, and compares them with the store.
+/// Compares written tensors with those in memory.
 ///
 /// # Errors
 ///
@@ -54,7 +54,8 @@ pub(crate) fn compare(store: &TensorStore, path: &Path) -> Result {
         let read = saved.read(name)?;
         let is_same = |a: &Tensor, b: &Tensor| a.dtype() == b.dtype() && a.shape() == b.shape();
         if !is_same(&read, tensor) || read.bytes() != tensor.bytes() {
-            return Err(format!("{}: {} differs", PathText(path), shown(name)).into());
+            let (path, name) = (PathText(path), shown(name));
+            return Err(format!("{path}: {name} differs from what was written").into());
         }
     }
     Ok(())

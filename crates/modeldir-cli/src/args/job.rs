@@ -1,4 +1,4 @@
-//! Options for the number of ranks of a job, by kind.
+//! Options for the number of ranks of a job.
 
 use std::num::NonZeroUsize;
 
@@ -8,22 +8,22 @@ use modeldir::{Rank, Topology};
 
 use crate::failure::{Failure, Result};
 
-/// How many ranks a job has, by kind of parallelism.
+/// The number of ranks of a job, by kind of parallelism.
 ///
-/// Stages come one after the other. Within a stage the same ranks cut tensors and share out
-/// experts: there are as many as the larger number says, and the smaller one divides it. Where
-/// `ep` is smaller, the ranks that hold the same experts cut them; where `tp` is, groups of ranks
-/// hold the same of what is not experts.
+/// The same ranks of a stage cut tensors and share out experts: their number is the larger of `tp`
+/// and `ep`, and the smaller one divides it. Where `ep` is smaller, the ranks with the same experts
+/// cut them. Where `tp` is smaller, several groups of ranks hold the tensors that are not experts.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub(crate) struct JobArgs {
-    /// Ranks that cut tensors between them
+    /// Ranks that cut tensors between them (tensor parallelism)
     #[arg(long, value_name = "N")]
     tp: Option<NonZeroUsize>,
-    /// Stages of a pipeline, which share out layers
+    /// Stages that share out the layers (pipeline parallelism)
     #[arg(long, value_name = "N")]
     pp: Option<NonZeroUsize>,
-    /// Ranks of a stage that share out experts; they are those of --tp if the numbers are equal, and
-    /// one has to divide the other
+    /// Ranks of a stage that share out the experts (expert parallelism)
+    ///
+    /// The same ranks as those of --tp: one number must divide the other.
     #[arg(long, value_name = "N")]
     ep: Option<NonZeroUsize>,
 }
@@ -64,7 +64,7 @@ impl JobArgs {
     }
 }
 
-/// The numbers that do not go together come from the command line.
+/// The numbers come from the command line.
 fn usage(error: &PartitionError) -> Failure {
     Failure::Usage(error.to_string())
 }

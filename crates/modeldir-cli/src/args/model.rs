@@ -11,7 +11,7 @@ use modeldir::options::Weights;
 pub(crate) struct ModelArgs {
     /// Model directory, .safetensors file or index
     pub(crate) path: PathBuf,
-    /// Open the weights of this variant, as fp16 in model.fp16.safetensors
+    /// Open the weights of this variant, such as fp16 for model.fp16.safetensors
     #[arg(long, value_name = "NAME")]
     variant: Option<String>,
 }

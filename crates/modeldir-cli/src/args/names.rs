@@ -6,12 +6,13 @@ use modeldir::partition::Pattern;
 
 use crate::failure::Result;
 
-/// Which tensors, by their names.
-///
-/// Patterns have dotted segments: `*` is any part of one segment, `**` any number of segments.
+/// Options that choose tensors by their names.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct NameArgs {
     /// Take only tensors whose whole name matches, such as 'model.layers.(0|1).**'; may be repeated
+    ///
+    /// Dots divide names and patterns into segments. In a pattern, * is any part of a segment, ** is
+    /// any number of segments, and (0|1) is 0 or 1.
     #[arg(long, value_name = "PATTERN")]
     only: Vec<Pattern>,
     /// Leave out tensors whose whole name matches, such as '**.experts.**'; may be repeated
@@ -24,7 +25,7 @@ impl NameArgs {
     ///
     /// # Errors
     ///
-    /// If there is none.
+    /// If none is left.
     pub(crate) fn choose(&self, plan: &LoadPlan) -> Result<LoadPlan> {
         let any = |patterns: &[Pattern], name: &str| patterns.iter().any(|p| p.matches(name));
         let chosen = plan.filter(|tensor| {
@@ -32,7 +33,7 @@ impl NameArgs {
             (self.only.is_empty() || any(&self.only, name)) && !any(&self.without, name)
         });
         if chosen.is_empty() && !plan.is_empty() {
-            return Err("no tensor has a name that --only and --without choose".into());
+            return Err("--only and --without leave no tensor".into());
         }
         Ok(chosen)
     }

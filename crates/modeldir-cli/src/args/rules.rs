@@ -11,12 +11,11 @@ use crate::failure::Result;
 /// How tensors are cut over ranks.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct RuleArgs {
-    /// JSON file of rules, {"rules": [{"match": "**.q_proj.*", "tp": "col"}]}; where the model type
-    /// has built-in rules they follow
+    /// JSON file of rules, such as {"rules": [{"match": "**.q_proj.*", "tp": "col"}]}, which come
+    /// before the built-in rules of the model type
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
-    /// What to do with lengths that the ranks cannot share evenly; as the rules say if absent, which
-    /// is to refuse
+    /// How to cut what the ranks cannot share evenly [default: as the rules say, or error]
     #[arg(long, value_enum)]
     uneven: Option<UnevenArg>,
 }
@@ -24,9 +23,9 @@ pub(crate) struct RuleArgs {
 /// [`Uneven`] on the command line.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum UnevenArg {
-    /// Refuse, and say which numbers of ranks would do
+    /// Refuse, and print the numbers of ranks that can
     Error,
-    /// As torch.chunk: the last ranks get less or nothing
+    /// As torch.chunk does: the last ranks get less or nothing
     Chunk,
     /// The first ranks get one unit or head more
     Balanced,
@@ -43,29 +42,37 @@ impl RuleArgs {
     /// A file that cannot be read or holds no rules, a broken configuration, or no rules at all.
     pub(crate) fn partition(&self, model: &ModelDir) -> Result<Partition> {
         let built_in = model.config().and_then(|config| Ok(Partition::for_config(config)?));
-        let is_absence = |error: &Error| matches!(error.kind(), ErrorKind::NoFile { .. });
-        let has_none = |error: &Error| {
-            let no_rules =
-                matches!(error.kind(), ErrorKind::Partition(PartitionError::NoRules { .. }));
-            no_rules || is_absence(error)
-        };
         let mut partition = match (&self.rules, built_in) {
-            (None, Err(error)) if is_absence(&error) => {
-                return Err(format!("{error}; rules can be given with --rules FILE").into());
+            (Some(file), Ok(built_in)) => Partition::from_file(file)?.or(built_in),
+            (Some(file), Err(error)) if lacks_rules(&error) => Partition::from_file(file)?,
+            (None, Err(error)) if lacks_rules(&error) => {
+                return Err(format!("{error}; --rules FILE reads rules from a file").into());
             }
-            (None, built_in) => built_in?,
-            (Some(path), Ok(built_in)) => Partition::from_file(path)?.or(built_in),
-            (Some(path), Err(error)) if has_none(&error) => Partition::from_file(path)?,
-            (Some(_), Err(error)) => return Err(error.into()),
+            (_, built_in) => built_in?,
         };
-        match self.uneven {
-            None => {}
-            Some(UnevenArg::Error) => partition.uneven = Uneven::Error,
-            Some(UnevenArg::Chunk) => partition.uneven = Uneven::Chunk,
-            Some(UnevenArg::Balanced) => partition.uneven = Uneven::Balanced,
+        if let Some(uneven) = self.uneven {
+            partition.uneven = uneven.into();
         }
         Ok(partition)
     }
+}
+
+impl From<UnevenArg> for Uneven {
+    fn from(arg: UnevenArg) -> Self {
+        match arg {
+            UnevenArg::Error => Self::Error,
+            UnevenArg::Chunk => Self::Chunk,
+            UnevenArg::Balanced => Self::Balanced,
+        }
+    }
+}
+
+/// Whether a model has no built-in rules: for its type, or for want of a configuration.
+fn lacks_rules(error: &Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::NoFile { .. } | ErrorKind::Partition(PartitionError::NoRules { .. })
+    )
 }
 
 #[cfg(test)]

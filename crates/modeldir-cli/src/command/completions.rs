@@ -18,7 +18,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The shell
+    /// Shell that completes commands
     #[arg(value_enum)]
     shell: Shell,
 }

@@ -7,9 +7,10 @@ use modeldir::{LoadPlan, Rank, Topology};
 use serde_json::{Map, Value};
 
 use crate::args::{ModelArgs, NameArgs, RuleArgs};
-use crate::digests::{PART_BYTES, TensorDigest, digests};
+use crate::digests::{TensorDigest, digests};
 use crate::failure::Result;
-use crate::output::{Output, print_json, progress_bar};
+use crate::output::{Output, print_json};
+use crate::progress::{PART_BYTES, progress_bar};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -18,9 +19,9 @@ Examples:
   modeldir digest Llama-3.1-8B --only '**.layers.0.**'
   modeldir digest Llama-3.1-8B --tp 1/4";
 
-/// Print the SHA-256 of every tensor as it is loaded, or of the parts that one rank holds
+/// Print the SHA-256 of every tensor, or of the part of each that one rank holds
 ///
-/// A model larger than memory passes through a part at a time.
+/// Loads about 1 GiB at a time, so that the model may be larger than memory.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, group(ArgGroup::new("cut").args(["rules", "uneven"]).multiple(true).requires("tp")))]
 pub(crate) struct Args {
@@ -28,7 +29,7 @@ pub(crate) struct Args {
     model: ModelArgs,
     #[command(flatten)]
     names: NameArgs,
-    /// Take what tensor-parallel rank R of N holds, counted from 0, as 1/4
+    /// Take the part that tensor-parallel rank R of N holds, counted from 0, such as 1/4
     #[arg(long, value_name = "R/N")]
     tp: Option<Rank>,
     #[command(flatten)]
@@ -43,12 +44,12 @@ impl Args {
         let digests = self.digests()?;
         if self.json {
             let object = digests.into_iter().map(|digest| (digest.name.clone(), digest.json()));
-            return print_json(&Value::Object(object.collect::<Map<_, _>>()), out);
+            return Ok(print_json(&Value::Object(object.collect::<Map<_, _>>()), out)?);
         }
-        digests.iter().try_for_each(|digest| Ok(writeln!(out, "{digest}")?))
+        Ok(digests.iter().try_for_each(|digest| writeln!(out, "{digest}"))?)
     }
 
-    /// By name.
+    /// The digests by name.
     fn digests(&self) -> Result<Vec<TensorDigest>> {
         let plan = self.plan()?;
         let bar = progress_bar(plan.bytes_selected());

@@ -1,16 +1,21 @@
 //! `modeldir load`: loads a whole model, and prints what was loaded and how fast.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::num::NonZeroUsize;
 
-use modeldir::{ModelDir, TensorStore};
-use serde_json::json;
+use modeldir::plan::PlannedTensor;
+use modeldir::{LoadPlan, ModelDir, TensorStore};
+use serde_json::{Value, json};
 use tensorfile::PathText;
 
 use crate::args::{ModelArgs, NameArgs};
 use crate::contents::{Tally, print_report};
 use crate::failure::Result;
-use crate::output::{Output, bytes, counted, load_with_threads, path_json, print_json, rate, time};
+use crate::output::{Output, bytes, counted, path_json, print_json, rate, time};
+use crate::progress::load;
+
+/// Maximum lines of the report of opening.
+const MAX_REPORT_LINES: usize = 10;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -18,7 +23,7 @@ Examples:
   modeldir load Llama-3.1-8B --threads 32
   modeldir load Llama-3.1-8B --json | jq .seconds";
 
-/// Load a whole model into memory, in parallel, and say what arrived and how fast
+/// Load a whole model into memory, in parallel, and print what was loaded and how fast
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -26,7 +31,7 @@ pub(crate) struct Args {
     model: ModelArgs,
     #[command(flatten)]
     names: NameArgs,
-    /// Threads that read; as many as there are processors if absent, and more while disks are slow
+    /// Number of reading threads [default: one for each processor, more while reads wait for a disk]
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
     /// Print one JSON object instead of tables
@@ -37,9 +42,10 @@ pub(crate) struct Args {
 impl Args {
     pub(super) fn run(&self, out: &mut Output) -> Result {
         let model = self.model.open()?;
-        let store = load_with_threads(&self.names.choose(&model.plan())?, self.threads)?;
-        let loaded = Loaded::new(&model, &store)?;
-        if self.json { loaded.print_json(out) } else { loaded.print(out) }
+        let plan = self.names.choose(&model.plan())?;
+        let store = load(&plan, self.threads)?;
+        let loaded = Loaded::new(&model, &plan, &store);
+        Ok(if self.json { print_json(&loaded.json(), out) } else { loaded.print(out) }?)
     }
 }
 
@@ -52,17 +58,13 @@ struct Loaded<'a> {
 }
 
 impl<'a> Loaded<'a> {
-    fn new(model: &'a ModelDir, store: &'a TensorStore) -> Result<Self> {
-        let (mut shards, mut dtypes) = (Tally::new("shard"), Tally::new("dtype"));
-        for (name, tensor) in store.iter() {
-            let shard = model.info(name)?.shard().path();
-            shards.add(&PathText(shard), tensor.byte_len());
-            dtypes.add(&tensor.dtype(), tensor.byte_len());
-        }
-        Ok(Self { model, store, shards, dtypes })
+    fn new(model: &'a ModelDir, plan: &LoadPlan, store: &'a TensorStore) -> Self {
+        let tensors = || plan.planned().map(PlannedTensor::stored);
+        let (shards, dtypes) = (Tally::by_shard(tensors()), Tally::by_dtype(tensors()));
+        Self { model, store, shards, dtypes }
     }
 
-    fn print(&self, out: &mut Output) -> Result {
+    fn print(&self, out: &mut Output) -> io::Result<()> {
         writeln!(out, "{}\n", PathText(self.model.path()))?;
         self.shards.print(out)?;
         self.dtypes.print(out)?;
@@ -72,12 +74,12 @@ impl<'a> Loaded<'a> {
         let (tensors, threads) =
             (counted(self.store.len(), "tensor"), counted(stats.threads, "thread"));
         writeln!(out, "{}", out.bold(format!("{tensors}, {total} in {took}, {rate}, {threads}")))?;
-        print_report(self.model.report(), 10, out)
+        print_report(self.model.report(), MAX_REPORT_LINES, out)
     }
 
-    fn print_json(&self, out: &mut Output) -> Result {
+    fn json(&self) -> Value {
         let stats = self.store.stats();
-        let object = json!({
+        json!({
             "path": path_json(self.model.path()),
             "tensors": self.store.len(),
             "bytes": self.store.byte_len(),
@@ -88,7 +90,6 @@ impl<'a> Loaded<'a> {
             "shards": self.shards.json(),
             "dtypes": self.dtypes.json(),
             "report": self.model.report().to_string().lines().collect::<Vec<_>>(),
-        });
-        print_json(&object, out)
+        })
     }
 }

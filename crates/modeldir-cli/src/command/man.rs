@@ -15,11 +15,11 @@ Examples:
   modeldir man | man -l -
   modeldir man ~/.local/share/man/man1";
 
-/// Print the manual page, or write those of all sub-commands
+/// Print the manual page, or write the pages of all sub-commands
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Directory to write modeldir.1 and a page for each sub-command to
+    /// Directory to write modeldir.1 and the page of each sub-command to, such as modeldir-load.1
     dir: Option<PathBuf>,
 }
 

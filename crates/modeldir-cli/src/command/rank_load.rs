@@ -3,7 +3,7 @@
 mod loaded;
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use modeldir::Rank;
 use modeldir::launch::{self, ProcessRank};
@@ -22,52 +22,52 @@ Examples:
   srun -n 4 modeldir rank-load Llama-3.1-8B --save parts
   modeldir rank-load Llama-3.1-8B --rank 0/4";
 
-/// Load what this process of a distributed job needs
+/// Load the part of a model that this process of a distributed job needs
 ///
-/// Start it with a launcher, or say the rank with --rank. There is no default of rank 0: every
-/// process would load the same part.
+/// Start it with a launcher, or give the rank with --rank. Rank 0 is no default: without a launcher,
+/// every process would load the same part.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
     model: ModelArgs,
-    /// The rank of this process, counted from 0, and how many there are, whatever the launcher says
+    /// Rank of this process, counted from 0, and number of ranks, such as 0/4; overrides the launcher
     #[arg(long, value_name = "R/N")]
     rank: Option<Rank>,
     #[command(flatten)]
     job: JobArgs,
     #[command(flatten)]
     rules: RuleArgs,
-    /// Save what was loaded as a model directory DIR/rank-R-of-N
+    /// Save the part as a model directory DIR/rank-R-of-N
     #[arg(long, value_name = "DIR")]
     save: Option<PathBuf>,
-    /// Print a line of JSON
+    /// Print one line of JSON instead of text
     #[arg(long)]
     json: bool,
 }
 
 impl Args {
     pub(super) fn run(&self, out: &mut Output) -> Result {
-        let said = self.said()?;
-        let rank = self.rank.or(said.map(Rank::from)).ok_or_else(no_rank)?;
+        let launched = self.launched()?;
+        let rank = self.rank.or(launched.map(Rank::from)).ok_or_else(no_rank)?;
         let model = self.model.open()?;
         let topology = self.job.or_tp(rank.size()).rank(rank)?;
         let plan = model.plan_for(&self.rules.partition(&model)?, &topology)?;
         let store = plan.load()?;
 
-        let folder = self.save.as_deref().map(|dir| rank_dir(dir, rank));
-        if let Some(folder) = &folder {
-            store.save(folder)?;
+        let saved = self.save.as_deref().map(|dir| rank_dir(dir, rank));
+        if let Some(dir) = &saved {
+            store.save(dir)?;
         }
-        let saved = folder.as_deref().map(Path::new);
-        let done = RankLoad { rank, said, plan: &plan, store: &store, saved };
-        let line = if self.json { one_line(&done.json())? } else { done.to_string() };
+        let saved = saved.as_deref();
+        let done = RankLoad { rank, launched, plan: &plan, store: &store, saved };
+        let line = if self.json { one_line(&done.json()) } else { done.to_string() };
         // One write, since all ranks share the terminal.
         Ok(out.write_all(format!("{line}\n").as_bytes())?)
     }
 
     /// The rank from the launcher, unless --rank sets it.
-    fn said(&self) -> Result<Option<ProcessRank>> {
+    fn launched(&self) -> Result<Option<ProcessRank>> {
         Ok(if self.rank.is_some() { None } else { launch::rank_from_env()? })
     }
 }

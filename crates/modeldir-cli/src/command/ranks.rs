@@ -1,13 +1,13 @@
 //! `modeldir ranks`: the tensors and reads of each rank of a job, from headers alone.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 use crate::args::{JobArgs, ModelArgs, RuleArgs};
 use crate::failure::Result;
 use crate::output::{Output, print_json};
 use crate::page::{job_page, write_page};
-use crate::ranks::{JobPlan, oddity_lines, rank_table, ranks_json};
+use crate::ranks::JobPlan;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -17,9 +17,9 @@ Examples:
   modeldir ranks Llama-3.1-70B --tp 8 --html ranks.html
   modeldir ranks bert-base --tp 4 --rules rules.json";
 
-/// Show what each rank of a job would hold and read of a model
+/// Show what each rank of a job would hold and read
 ///
-/// Two ranks that cut tensors between them, if no number is given. Reads headers alone.
+/// Without --tp, --pp and --ep the job is that of --tp 2. Reads headers and JSON files only.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -32,7 +32,7 @@ pub(crate) struct Args {
     /// Print one JSON object instead of a table
     #[arg(long)]
     json: bool,
-    /// Write a page for a browser to this file instead: bars for each rank, and the table
+    /// Write a page for a browser to FILE instead: bars for each rank, and the table
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     html: Option<PathBuf>,
 }
@@ -44,10 +44,11 @@ impl Args {
         if let Some(file) = &self.html {
             return write_page(&job_page(&job), file, out);
         }
-        if self.json {
-            return print_json(&ranks_json(&job), out);
-        }
-        rank_table(&job).print(out)?;
-        oddity_lines(&job).iter().try_for_each(|line| Ok(writeln!(out, "{line}")?))
+        Ok(if self.json { print_json(&job.json(), out) } else { print(&job, out) }?)
     }
+}
+
+fn print(job: &JobPlan<'_>, out: &mut Output) -> io::Result<()> {
+    job.table().print(out)?;
+    job.oddity_lines().iter().try_for_each(|line| writeln!(out, "{line}"))
 }

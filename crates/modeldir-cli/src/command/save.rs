@@ -1,5 +1,5 @@
-//! `modeldir save`: a model written anew: other shards, another float type, fewer tensors, or the
-//! parts of ranks.
+//! `modeldir save`: writes a model again, in other shards, in another float type, with fewer
+//! tensors, or as the parts of ranks.
 
 mod float;
 mod saved;
@@ -12,7 +12,8 @@ use modeldir::{Float, LoadPlan, ModelDir, Rank, SaveOptions};
 
 use crate::args::{JobArgs, ModelArgs, NameArgs, RuleArgs};
 use crate::failure::{Failure, Result};
-use crate::output::{Output, load_with_threads, print_json};
+use crate::output::{Output, print_json};
+use crate::progress::load;
 use crate::write::{compare, is_weight_file, may_write, rank_dir, write_file};
 
 use float::parse_float;
@@ -27,11 +28,11 @@ Examples:
   modeldir save Llama-3.1-8B last --tp 4 --rank 3/4
   modeldir save Llama-3.1-8B layer.safetensors --only 'model.layers.0.**'";
 
-/// Write a model anew: other shards, another float type, fewer tensors, or the parts of ranks
+/// Write a model again: in other shards, in another float type, with fewer tensors, or by rank
 ///
-/// Configuration and tokenizer are copied; after --cast the configuration names the new type. With
-/// --tp, --pp or --ep each rank has a directory TO/rank-R-of-N. Everything that goes into one
-/// directory is in memory at a time. A directory appears with all its weights or with none.
+/// Copies configuration and tokenizer; after --cast, the copied configuration names the new type.
+/// With --tp, --pp, --ep or --rank, the part of each rank goes to a directory TO/rank-R-of-N. All
+/// tensors of one directory are in memory together. A directory gets all its weights or none.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -39,31 +40,31 @@ pub(crate) struct Args {
     model: ModelArgs,
     /// Directory to write to, or one .safetensors file
     to: PathBuf,
-    /// Bytes of tensors in a file at most, as 500MB or 2GiB [default: 5GB]
+    /// Maximum bytes of tensors in a file, such as 500MB or 2GiB [default: 5GB]
     #[arg(long, value_name = "SIZE")]
     max_shard_bytes: Option<Size>,
-    /// Convert tensors of F16, BF16 and F32 to one of these types
+    /// Convert tensors of F16, BF16 and F32 to this type: f16, bf16 or f32
     #[arg(long, value_name = "DTYPE", value_parser = parse_float)]
     cast: Option<Float>,
     #[command(flatten)]
     names: NameArgs,
     #[command(flatten)]
     job: JobArgs,
-    /// Save the part of this rank only, counted from 0
+    /// Save only the part of rank R of N, counted from 0
     #[arg(long, value_name = "R/N")]
     rank: Option<Rank>,
     #[command(flatten)]
     rules: RuleArgs,
-    /// Replace the weights of the directory, and the files beside them
+    /// Replace the file, or the weights of the directory and the files beside them
     #[arg(long)]
     replace: bool,
     /// Copy neither configuration nor tokenizer
     #[arg(long)]
     weights_only: bool,
-    /// Read back what was written, and compare
+    /// Read back what was written, and compare it
     #[arg(long)]
     verify: bool,
-    /// Print one JSON object instead of lines
+    /// Print a JSON list with an object for each directory or file instead of lines
     #[arg(long)]
     json: bool,
 }
@@ -76,11 +77,11 @@ impl Args {
         } else {
             self.save_dirs(&model)?
         };
-        if self.json {
-            let saved: Vec<_> = saved.iter().map(SavedModel::json).collect();
-            return print_json(&saved.into(), out);
-        }
-        saved.iter().try_for_each(|saved| saved.print(out))
+        Ok(if self.json {
+            print_json(&saved.iter().map(SavedModel::json).collect(), out)
+        } else {
+            saved.iter().try_for_each(|saved| saved.print(out))
+        }?)
     }
 
     /// The chosen ranks, or the whole model.
@@ -108,7 +109,7 @@ impl Args {
     }
 
     fn save_dir(&self, plan: &LoadPlan, dir: &Path) -> Result<SavedModel> {
-        let store = load_with_threads(&self.choose(plan)?, None)?;
+        let store = load(&self.choose(plan)?, None)?;
         let existing = if self.replace { Existing::Replace } else { Existing::Refuse };
         let beside = if self.weights_only { Beside::Leave } else { Beside::Copy };
         let mut options = SaveOptions { existing, beside, ..SaveOptions::default() };
@@ -129,7 +130,7 @@ impl Args {
             return Err(Failure::Usage(message.to_owned()));
         }
         may_write(&self.to, self.replace)?;
-        let store = load_with_threads(&self.choose(&model.plan())?, None)?;
+        let store = load(&self.choose(&model.plan())?, None)?;
         write_file(store.iter().map(|(_, tensor)| tensor), &self.to)?;
         if self.verify {
             compare(&store, &self.to)?;

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use modeldir::{IndexedTensor, ModelDir, Tensor};
-use serde_json::json;
+use serde_json::{Value, json};
 use tensorfile::{ByteRuns, PathText};
 
 use crate::args::ModelArgs;
@@ -24,23 +24,23 @@ Examples:
   modeldir slice Llama-3.1-8B model.embed_tokens.weight 0..2,0..8 --values 16
   modeldir slice Llama-3.1-8B lm_head.weight 0..1000 --to head.safetensors";
 
-/// Read some rows of one tensor, or any rectangular part, and print or save them
+/// Read some rows or any rectangular part of one tensor, and print or save it
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
     model: ModelArgs,
-    /// Tensor to read from
+    /// Name of the tensor
     name: String,
-    /// What to take of each dimension, as 0..2,:,3: from 0 up to 2, all, and 3 alone
+    /// Range of each dimension, such as 0..2,:,3: 0 and 1, all, and 3 alone [default: all]
     ranges: Option<Ranges>,
-    /// Values to print
+    /// Maximum number of values to print
     #[arg(long, value_name = "N", default_value_t = 8)]
     values: usize,
-    /// Write the part to this .safetensors file, under the name of the tensor
+    /// Write the part to this .safetensors file, under the same name
     #[arg(long, value_name = "FILE")]
     to: Option<PathBuf>,
-    /// Replace the file if it is there
+    /// Replace the file if it exists
     #[arg(long, requires = "to")]
     replace: bool,
     /// Print one JSON object instead of lines
@@ -60,7 +60,7 @@ impl Args {
             write_file([&part.tensor], to)?;
         }
         if self.json {
-            return self.print_json(whole, &part, out);
+            return Ok(print_json(&self.json(whole, &part)?, out)?);
         }
         let (name, of, dtype) = (shown(&self.name), bytes(whole.byte_len() as u64), whole.dtype());
         writeln!(out, "{name}: {dtype} {:?}, {of}", whole.shape())?;
@@ -81,9 +81,9 @@ impl Args {
         Ok(Part { tensor: model.read_selection(&self.name, &selection)?, runs })
     }
 
-    fn print_json(&self, whole: IndexedTensor<'_>, part: &Part, out: &mut Output) -> Result {
+    fn json(&self, whole: IndexedTensor<'_>, part: &Part) -> Result<Value> {
         let Part { tensor, runs } = part;
-        let object = json!({
+        Ok(json!({
             "name": self.name,
             "dtype": whole.dtype().name(),
             "shape": whole.shape(),
@@ -91,8 +91,7 @@ impl Args {
             "part": { "shape": tensor.shape(), "bytes": tensor.byte_len(), "runs": runs.num_runs() },
             "values": Values::of(tensor, self.values)?.json(),
             "written": self.to.as_deref().map(path_json),
-        });
-        print_json(&object, out)
+        }))
     }
 }
 

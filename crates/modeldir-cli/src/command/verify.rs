@@ -6,13 +6,13 @@ use std::io::Write;
 use std::path::Path;
 
 use modeldir::Error;
-use serde_json::json;
+use serde_json::{Value, json};
 use tensorfile::PathText;
 
 use crate::args::ModelArgs;
-use crate::digests::PART_BYTES;
 use crate::failure::{Failure, Result, print_error};
-use crate::output::{Output, load, path_json, print_json, progress_bar};
+use crate::output::{Output, path_json, print_json};
+use crate::progress::{PART_BYTES, load_part, progress_bar};
 
 use mending::{broken_beside, wanting};
 
@@ -27,15 +27,15 @@ Examples:
   modeldir verify Llama-3.1-8B --read
   modeldir verify Llama-3.1-8B | sed -n 's/^fetch again: //p'";
 
-/// Say whether a model is complete and sound, and which files to fetch again if it is not
+/// Check that a model is complete and sound, and list the files to fetch again if it is not
 ///
-/// Reads headers and the files beside the weights, and with --read every byte of the weights.
+/// Reads headers and the files beside the weights; with --read, every byte of the weights too.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
     model: ModelArgs,
-    /// Read every byte too, a part at a time
+    /// Read every byte, about 1 GiB at a time
     #[arg(long)]
     read: bool,
     /// Print one JSON object instead of lines
@@ -47,7 +47,7 @@ impl Args {
     pub(super) fn run(&self, out: &mut Output) -> Result {
         let faults = self.faults();
         if self.json {
-            self.print_json(&faults, out)?;
+            print_json(&self.json(&faults), out)?;
         } else if faults.is_empty() {
             let read = if self.read { "every byte" } else { "headers and JSON" };
             let verdict = out.green(format!("complete and sound ({read} read)"));
@@ -61,7 +61,7 @@ impl Args {
         if faults.is_empty() { Ok(()) } else { Err(Failure::Printed) }
     }
 
-    /// Everything that is wrong with the model.
+    /// All that is wrong with the model.
     fn faults(&self) -> Vec<Error> {
         // One error lists every missing and damaged shard; without it, the headers fit the index.
         let model = match self.model.open() {
@@ -72,7 +72,7 @@ impl Args {
         if self.read {
             let bar = progress_bar(model.byte_len());
             for part in model.plan().parts(PART_BYTES) {
-                faults.extend(load(&part, &bar).err());
+                faults.extend(load_part(&part, &bar).err());
             }
         }
         faults.dedup_by_key(|fault| fault.to_string());
@@ -83,15 +83,14 @@ impl Args {
         file.strip_prefix(&self.model.path).unwrap_or(file)
     }
 
-    fn print_json(&self, faults: &[Error], out: &mut Output) -> Result {
+    fn json(&self, faults: &[Error]) -> Value {
         let wanting = wanting(faults);
-        let object = json!({
+        json!({
             "path": path_json(&self.model.path),
             "sound": faults.is_empty(),
             "every_byte_read": self.read,
             "faults": faults.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "fetch_again": wanting.iter().map(|f| path_json(self.relative(f))).collect::<Vec<_>>(),
-        });
-        print_json(&object, out)
+        })
     }
 }

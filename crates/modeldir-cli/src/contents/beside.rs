@@ -5,9 +5,9 @@ use tensorfile::PathText;
 
 use crate::output::{Align, Table, shown};
 
-/// Returns the essentials of the configuration, and the file for each role of the tokenizer.
+/// Returns the main numbers of the configuration, and the file for each role of the tokenizer.
 ///
-/// The row of a broken file shows its error; the other rows stay.
+/// A broken file has its error as value; the other rows stay.
 pub(crate) fn beside_the_weights(model: &ModelDir) -> Table<2> {
     let mut table = Table::new([("beside the weights", Align::Left), ("", Align::Left)]);
     let mut row = |key: &str, value: String| table.row([key.to_owned(), value]);

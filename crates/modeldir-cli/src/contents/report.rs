@@ -1,10 +1,9 @@
-//! Things that opening a model ignored or found odd.
+//! What opening a model ignored or found odd.
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use modeldir::Report;
 
-use crate::failure::Result;
 use crate::output::{Output, counted};
 
 /// Writes at most `max_lines` lines of a report; nothing if it is empty.
@@ -12,14 +11,14 @@ use crate::output::{Output, counted};
 /// # Errors
 ///
 /// Those of writing.
-pub(crate) fn print_report(report: &Report, max_lines: usize, out: &mut Output) -> Result {
+pub(crate) fn print_report(report: &Report, max_lines: usize, out: &mut Output) -> io::Result<()> {
     let text = report.to_string();
     for line in text.lines().take(max_lines) {
         writeln!(out, "{line}")?;
     }
     let left = text.lines().skip(max_lines).count();
     if left > 0 {
-        writeln!(out, "and {} more, which `modeldir inspect` shows", counted(left, "remark"))?;
+        writeln!(out, "and {}, which `modeldir inspect` shows", counted(left, "more remark"))?;
     }
     Ok(())
 }

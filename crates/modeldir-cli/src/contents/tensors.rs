@@ -1,10 +1,9 @@
 //! Tables of tensors.
 
-use std::collections::BTreeMap;
-
 use modeldir::ModelDir;
 use tensorfile::PathText;
 
+use super::tally::counts;
 use crate::output::{Align, Table, bytes, count, shown};
 
 /// Returns a table with a row for each tensor.
@@ -22,19 +21,13 @@ pub(crate) fn tensor_rows(model: &ModelDir) -> Table<5> {
 }
 
 /// Returns a table with one row for all tensors of the same dtype and shape whose names differ only
-/// in numbers, such as the layer; `*` stands for a number.
+/// in numbers, such as that of the layer; `*` stands for a number.
 pub(crate) fn tensor_groups(model: &ModelDir) -> Table<5> {
-    let mut groups: BTreeMap<_, (u64, u64)> = BTreeMap::new();
-    for tensor in model.tensors() {
-        let key = (pattern(tensor.name()), tensor.dtype(), tensor.shape());
-        let (tensors, byte_len) = groups.entry(key).or_default();
-        *tensors += 1;
-        *byte_len += tensor.byte_len() as u64;
-    }
     let (left, right) = (Align::Left, Align::Right);
     let columns =
         [("tensor", left), ("dtype", left), ("shape", left), ("count", right), ("bytes", right)];
     let mut table = Table::new(columns);
+    let groups = counts(model.tensors(), |t| (pattern(t.name()), t.dtype(), t.shape()));
     for ((pattern, dtype, shape), (tensors, byte_len)) in groups {
         let (name, shape) = (shown(&pattern), format!("{shape:?}"));
         table.row([name, dtype.to_string(), shape, count(tensors), bytes(byte_len)]);
@@ -42,12 +35,15 @@ pub(crate) fn tensor_groups(model: &ModelDir) -> Table<5> {
     table
 }
 
-/// The name with `*` for each numeric part.
+/// Whether a part of a name is a number.
+pub(crate) fn is_number(part: &str) -> bool {
+    !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// The name with `*` for each number.
 fn pattern(name: &str) -> String {
-    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
-    let parts: Vec<_> =
-        name.split('.').map(|part| if is_number(part) { "*" } else { part }).collect();
-    parts.join(".")
+    let parts = name.split('.').map(|part| if is_number(part) { "*" } else { part });
+    parts.collect::<Vec<_>>().join(".")
 }
 
 #[cfg(test)]

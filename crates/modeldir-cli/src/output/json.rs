@@ -1,30 +1,25 @@
 //! Printed JSON.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::path::Path;
 
 use serde_json::Value;
 
 use super::stdout::Output;
-use crate::failure::Result;
 
 /// Writes a JSON value over several lines.
 ///
 /// # Errors
 ///
 /// Those of writing.
-pub(crate) fn print_json(value: &Value, out: &mut Output) -> Result {
-    Ok(writeln!(out, "{}", harmless(&serde_json::to_string_pretty(value)?))?)
+pub(crate) fn print_json(value: &Value, out: &mut Output) -> io::Result<()> {
+    writeln!(out, "{}", harmless(&format!("{value:#}")))
 }
 
 /// Returns a JSON value as one line.
-///
-/// # Errors
-///
-/// None for a JSON value.
-pub(crate) fn one_line(value: &Value) -> Result<String> {
-    Ok(harmless(&serde_json::to_string(value)?))
+pub(crate) fn one_line(value: &Value) -> String {
+    harmless(&value.to_string())
 }
 
 /// Returns a path as JSON text, with replacement characters for invalid Unicode.
@@ -33,7 +28,7 @@ pub(crate) fn path_json(path: &Path) -> String {
 }
 
 /// Returns JSON text with escapes for all characters that a terminal interprets, such as direction
-/// marks. JSON itself requires that for the first 32 only.
+/// marks. JSON itself requires escapes for the first 32 characters alone.
 fn harmless(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     let mut units = [0; 2];

@@ -1,14 +1,17 @@
-//! Kinds of modules, such as attention: tensors of one kind have one colour on a page.
+//! Kinds of tensors, such as those of attention: each kind has a colour on a page.
 
 use std::collections::BTreeMap;
 
+use modeldir::ModelDir;
+
 use super::html::clipped;
+use crate::contents::is_number;
 use crate::output::shown;
 
 /// Number of kinds with their own colour.
 const COLOURS: usize = 8;
 
-/// Number of colours, including the one of all other kinds.
+/// Number of colours, with the one of all other kinds.
 pub(super) const SLOTS: usize = COLOURS + 1;
 
 /// Bytes by colour.
@@ -22,8 +25,13 @@ pub(super) struct Kinds<'m> {
 }
 
 impl<'m> Kinds<'m> {
+    /// The kinds of a model's tensors.
+    pub(super) fn of(model: &'m ModelDir) -> Self {
+        Self::of_tensors(model.tensors().map(|tensor| (tensor.name(), tensor.byte_len() as u64)))
+    }
+
     /// The kinds of tensors with these names and bytes.
-    pub(super) fn of(tensors: impl Iterator<Item = (&'m str, u64)>) -> Self {
+    fn of_tensors(tensors: impl Iterator<Item = (&'m str, u64)>) -> Self {
         let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
         for (name, byte_len) in tensors {
             *sums.entry(kind(name)).or_default() += byte_len;
@@ -50,21 +58,20 @@ impl<'m> Kinds<'m> {
         named.map_or_else(|| "others".to_owned(), |(kind, _)| clipped(&shown(kind), 40))
     }
 
-    /// The bytes of all tensors.
+    /// The bytes of all tensors of the model.
     pub(super) fn totals(&self) -> &ByColour {
         &self.totals
     }
 }
 
-/// The module after the first number of a name, which is a part of a layer; without a number, the
-/// last module.
+/// The module after the first number of a name, such as `self_attn` in a layer; the last module of
+/// a name without a number.
 fn kind(name: &str) -> &str {
     let mut modules = name;
     let mut leaf = "";
     if let Some((before, last)) = name.rsplit_once('.') {
         (modules, leaf) = (before, last);
     }
-    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
     let mut parts = modules.split('.').skip_while(|part| !is_number(part));
     match parts.next() {
         Some(_number) => parts.find(|part| !is_number(part)).unwrap_or(leaf),
@@ -96,7 +103,8 @@ mod tests {
     #[test]
     fn the_largest_kinds_have_colours_and_all_others_share_one() {
         let names: Vec<String> = (0..20).map(|number| format!("m{number}.weight")).collect();
-        let kinds = Kinds::of(names.iter().zip(1..).map(|(name, bytes)| (name.as_str(), bytes)));
+        let kinds =
+            Kinds::of_tensors(names.iter().zip(1..).map(|(name, bytes)| (name.as_str(), bytes)));
         assert_eq!((kinds.colour("m19.weight"), kinds.colour("m0.weight")), (0, SLOTS - 1));
         assert_eq!((kinds.name(0), kinds.name(SLOTS - 1)), ("m19".into(), "others".into()));
         assert_eq!(kinds.totals.iter().sum::<u64>(), 210);

@@ -6,6 +6,8 @@ use std::collections::BinaryHeap;
 use modeldir::{IndexedTensor, ModelDir};
 
 use super::kinds::{ByColour, Kinds, SLOTS};
+use crate::contents::is_number;
+use crate::output::counted;
 
 /// Maximum number of levels; deeper names are one segment, dots included.
 const MAX_DEPTH: usize = 12;
@@ -17,9 +19,12 @@ pub(super) struct Module<'m> {
     pub(super) path: &'m str,
     /// Start of its own part, after the name of its parent module.
     start: usize,
+    /// Bytes of its tensors.
     pub(super) bytes: u64,
-    pub(super) tensors: u64,
-    pub(super) by_colour: ByColour,
+    /// Number of its tensors.
+    pub(super) tensors: usize,
+    /// Bytes of its tensors by colour.
+    by_colour: ByColour,
     /// The tensor, if this is one.
     pub(super) tensor: Option<IndexedTensor<'m>>,
     /// Its modules and tensors, with numbered names in numeric order.
@@ -35,6 +40,14 @@ impl<'m> Module<'m> {
     /// The name relative to its parent module.
     pub(super) fn name(&self) -> &'m str {
         self.path.get(self.start..).unwrap_or_default()
+    }
+
+    /// The dtype and shape of a tensor; the number of tensors of a module.
+    pub(super) fn contents(&self) -> String {
+        match self.tensor {
+            Some(tensor) => format!("{} {:?}", tensor.dtype(), tensor.shape()),
+            None => counted(self.tensors, "tensor"),
+        }
     }
 
     /// The colour of most of its bytes.
@@ -53,7 +66,7 @@ impl<'m> Modules<'m> {
     /// The number of the model itself.
     pub(super) const ROOT: usize = 0;
 
-    /// The modules of a model. A module with a single child is joined with it.
+    /// The modules of a model. A module with a single child is merged with it.
     pub(super) fn of(model: &'m ModelDir, kinds: &Kinds<'_>) -> Self {
         let mut modules = vec![Module::new("", 0)];
         // The modules around the last tensor; names come in order, so that those of one module
@@ -84,6 +97,7 @@ impl<'m> Modules<'m> {
         modules
     }
 
+    /// A module by its number.
     pub(super) fn get(&self, number: usize) -> &Module<'m> {
         &self.0[number]
     }
@@ -140,8 +154,8 @@ impl<'m> Modules<'m> {
 /// The sort key of a name, by which numbers are in numeric order.
 fn by_number(name: &str) -> (bool, usize, &str) {
     let first = name.split('.').next().unwrap_or_default();
-    let is_number = !first.is_empty() && first.bytes().all(|b| b.is_ascii_digit());
-    (!is_number, if is_number { first.len() } else { 0 }, name)
+    let len = if is_number(first) { first.len() } else { 0 };
+    (len == 0, len, name)
 }
 
 /// Whether a tensor is in a module.
@@ -183,8 +197,7 @@ mod tests {
         look: impl FnOnce(&ModelDir, &Modules<'_>) -> T,
     ) -> T {
         let model = ModelDir::open(path).unwrap();
-        let kinds = Kinds::of(model.tensors().map(|t| (t.name(), t.byte_len() as u64)));
-        look(&model, &Modules::of(&model, &kinds))
+        look(&model, &Modules::of(&model, &Kinds::of(&model)))
     }
 
     #[test]
@@ -214,7 +227,7 @@ mod tests {
         writer.save(&path).unwrap();
         with_modules(&path, |_, modules| {
             let root = modules.get(Modules::ROOT);
-            assert_eq!((root.tensors, root.bytes), (names.len() as u64, 2 * names.len() as u64));
+            assert_eq!((root.tensors, root.bytes), (names.len(), 2 * names.len() as u64));
             let all = modules.opened(usize::MAX);
             let tensors = modules.0.iter().filter(|module| module.tensor.is_some()).count();
             assert_eq!(tensors, names.len());

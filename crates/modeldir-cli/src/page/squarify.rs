@@ -1,7 +1,8 @@
 //! Rectangles with areas in proportion to sizes, each as square as possible.
 //!
 //! The algorithm is that of Bruls, Huizing and van Wijk, "Squarified Treemaps" (2000): rectangles
-//! are put in rows along the shorter side, and a row ends when one more would make them longer.
+//! are put in rows along the shorter side, and a row ends when one more would make the longest of
+//! its rectangles longer.
 
 /// A rectangle: its corner, width and height.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -2,6 +2,7 @@
 
 use super::bar::{bar, percent};
 use super::html::Html;
+use crate::contents::{Counted, Tally};
 use crate::output::{Align, Table, bytes, count};
 
 /// Maximum rows of a table; the last one sums up the rest.
@@ -10,45 +11,31 @@ const MAX_ROWS: usize = 1000;
 /// Maximum rows of a table that is open at first; a longer one opens on a click.
 const MAX_OPEN_ROWS: usize = 32;
 
-/// Something with tensors and bytes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Counted {
-    pub(super) name: String,
-    pub(super) tensors: u64,
-    pub(super) bytes: u64,
-}
-
 /// Writes a table of tensors and bytes, with bars.
-pub(super) fn counted_table(heading: &'static str, rows: &[Counted], html: &mut Html) {
+pub(super) fn tally_table(tally: &Tally, html: &mut Html) {
+    let rows = tally.rows(MAX_ROWS);
     let total: u64 = rows.iter().map(|row| row.bytes).sum();
     let largest = rows.iter().map(|row| row.bytes).max().unwrap_or(0);
     let is_long = rows.len() > MAX_OPEN_ROWS;
     if is_long {
         html.raw("<details><summary>").text(&count(rows.len() as u64)).raw(" rows</summary>");
     }
-    html.raw("<div class=\"wide\"><table><thead><tr><th>").raw(heading);
+    html.raw("<div class=\"wide\"><table><thead><tr><th>").raw(tally.heading());
     html.raw("</th><th class=\"number\">tensors</th><th class=\"number\">bytes</th>");
     html.raw("<th class=\"number\">share</th><th></th></tr></thead>\n<tbody>");
-    for row in rows.iter().take(MAX_ROWS) {
-        counted_row(row, total, largest, html);
-    }
-    let rest = rows.get(MAX_ROWS..).unwrap_or_default();
-    if !rest.is_empty() {
-        let name = format!("and {} more", count(rest.len() as u64));
-        let (tensors, bytes) =
-            (rest.iter().map(|row| row.tensors).sum(), rest.iter().map(|row| row.bytes).sum());
-        counted_row(&Counted { name, tensors, bytes }, total, largest, html);
+    for row in &rows {
+        tally_row(row, total, largest, html);
     }
     html.raw("</tbody></table></div>").raw(if is_long { "</details>\n" } else { "\n" });
 }
 
-/// The bar is as long as that of the largest, for shares of many are small.
-fn counted_row(row: &Counted, total: u64, largest: u64, html: &mut Html) {
-    let share = row.bytes as f64 / total.max(1) as f64;
+/// The longest bar is that of the largest row, since shares of many are small.
+fn tally_row(row: &Counted, total: u64, largest: u64, html: &mut Html) {
     html.raw("<tr><td><code>").text(&row.name).raw("</code></td><td class=\"number\">");
     html.text(&count(row.tensors)).raw("</td><td class=\"number\">").text(&bytes(row.bytes));
-    html.raw("</td><td class=\"number\">").fixed(percent(share)).raw(" %</td><td class=\"bars\">");
-    bar(row.bytes as f64 / largest.max(1) as f64, html);
+    html.raw("</td><td class=\"number\">").fixed(percent(row.bytes, total));
+    html.raw(" %</td><td class=\"bars\">");
+    bar(row.bytes, largest, html);
     html.raw("</td></tr>\n");
 }
 

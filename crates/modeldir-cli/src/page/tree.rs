@@ -4,14 +4,15 @@ use super::bar::{bar, percent};
 use super::html::{Html, clipped};
 use super::modules::Modules;
 use super::treemap::Treemap;
-use crate::output::{bytes, count};
+use crate::output::bytes;
 
 /// Maximum number of lines.
 const MAX_LINES: usize = 4000;
 /// Approximate maximum number of rectangles in all drawings of modules.
 const MAX_RECTS: usize = 6000;
-/// Levels open at first, and maximum children of a module that is open at first.
+/// Levels that are open at first.
 const OPEN_LEVELS: usize = 2;
+/// Maximum children of a module that is open at first.
 const MAX_OPEN: usize = 12;
 /// Maximum characters of a name.
 const MAX_NAME: usize = 120;
@@ -42,6 +43,7 @@ impl<'a, 'm> Tree<'a, 'm> {
         html.raw("</ul>\n");
     }
 
+    /// Writes a line for each child of a module, and below it those of its own children.
     fn children(&self, module: usize, level: usize, rects: &mut usize, html: &mut Html) {
         for child in &self.modules.get(module).children {
             html.raw("<li id=\"m").int(*child as u64).raw("\">");
@@ -76,22 +78,16 @@ impl<'a, 'm> Tree<'a, 'm> {
         }
     }
 
+    /// Writes the name, contents, bytes and share of a module.
     fn line(&self, number: usize, html: &mut Html) {
         let module = self.modules.get(number);
         html.raw("<code title=\"").text(&clipped(module.path, 2 * MAX_NAME)).raw("\">");
         html.text(&clipped(module.name(), MAX_NAME)).raw("</code><span class=\"what\">");
-        match module.tensor {
-            Some(tensor) => {
-                html.text(&format!("{} {:?}", tensor.dtype(), tensor.shape()));
-            }
-            None => {
-                html.text(&count(module.tensors)).raw(" tensors");
-            }
-        }
-        let share = module.bytes as f64 / self.modules.get(Modules::ROOT).bytes.max(1) as f64;
-        html.raw("</span>");
-        bar(share, html);
+        html.text(&module.contents()).raw("</span>");
+        let total = self.modules.get(Modules::ROOT).bytes;
+        bar(module.bytes, total, html);
         html.raw("<span class=\"number\">").text(&bytes(module.bytes));
-        html.raw("</span><span class=\"number\">").fixed(percent(share)).raw(" %</span>");
+        html.raw("</span><span class=\"number\">").fixed(percent(module.bytes, total));
+        html.raw(" %</span>");
     }
 }

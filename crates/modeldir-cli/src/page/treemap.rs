@@ -4,7 +4,7 @@ use super::bar::percent;
 use super::html::{Html, clipped, visible};
 use super::modules::Modules;
 use super::squarify::{Rect, squarify};
-use crate::output::{bytes, counted};
+use crate::output::bytes;
 
 /// Width of a drawing, which is scaled to the width of the page.
 const WIDTH: f64 = 1200.0;
@@ -105,16 +105,7 @@ impl Treemap<'_, '_> {
     fn title(&self, number: usize, total: u64, html: &mut Html) {
         let module = self.modules.get(number);
         html.text(&clipped(module.path, MAX_NAME)).raw("\n").text(&bytes(module.bytes)).raw(", ");
-        html.fixed(percent(module.bytes as f64 / total.max(1) as f64)).raw(" %");
-        match module.tensor {
-            Some(tensor) => {
-                html.raw(", ").text(&format!("{} {:?}", tensor.dtype(), tensor.shape()));
-            }
-            None => {
-                let tensors = usize::try_from(module.tensors).unwrap_or(usize::MAX);
-                html.raw(", ").text(&counted(tensors, "tensor"));
-            }
-        }
+        html.fixed(percent(module.bytes, total)).raw(" %, ").text(&module.contents());
     }
 }
 

@@ -4,18 +4,16 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use modeldir::partition::TensorShape;
-use modeldir::{IndexedTensor, ModelDir, Partition, Selection, Topology};
+use modeldir::{IndexedTensor, ModelDir, Partition, Result, Selection, Topology};
 use tensorfile::ByteRuns;
-
-use crate::failure::Result;
 
 /// Bytes on several ranks of a job, and tensors on none.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Holdings {
+pub(super) struct Holdings {
     /// For each rank, how many of its bytes other ranks hold too.
-    pub(crate) replicated: Vec<u64>,
+    pub(super) replicated: Vec<u64>,
     /// The tensors of which no rank holds anything, by name.
-    pub(crate) left_out: Vec<String>,
+    pub(super) left_out: Vec<String>,
 }
 
 impl Holdings {
@@ -24,7 +22,7 @@ impl Holdings {
     /// # Errors
     ///
     /// Those of cutting the model.
-    pub(crate) fn new(model: &ModelDir, partition: &Partition, ranks: &[Topology]) -> Result<Self> {
+    pub(super) fn new(model: &ModelDir, partition: &Partition, ranks: &[Topology]) -> Result<Self> {
         let held = Held::new(model, partition, ranks)?;
         let (mut replicated, mut left_out) = (vec![0; ranks.len()], Vec::new());
         for (position, tensor) in model.tensors().enumerate() {

@@ -107,7 +107,7 @@ fn ranks_adds_up_and_says_what_is_odd() {
     assert_eq!(found["unused_rules"], serde_json::json!(["lm_haed.*"]));
 
     let lines = stdout(&run("ranks", &args));
-    for line in ["1 tensor on no rank: lm_head.weight", "1 rule of no use: lm_haed.*"] {
+    for line in ["1 tensor on no rank: lm_head.weight", "1 unused rule: lm_haed.*"] {
         assert!(lines.lines().any(|found| found == line), "{lines}");
     }
 }

@@ -16,8 +16,8 @@ use crate::output::{bytes, counted, path_json, rate, time};
 pub(super) struct RankLoad<'a> {
     /// The rank.
     pub(super) rank: Rank,
-    /// The rank from the launcher, if there is one.
-    pub(super) said: Option<ProcessRank>,
+    /// The rank from the launcher, unless --rank sets it.
+    pub(super) launched: Option<ProcessRank>,
     /// The tensors to load.
     pub(super) plan: &'a LoadPlan,
     /// The loaded tensors.
@@ -27,16 +27,16 @@ pub(super) struct RankLoad<'a> {
 }
 
 impl RankLoad<'_> {
-    /// All but the tensors, as JSON: unless paths are long, less than the 4096 bytes that launchers
-    /// pass on whole.
+    /// All but the tensors, as JSON. Unless paths are long, it has fewer than the 4096 bytes that
+    /// launchers pass on in one piece.
     pub(super) fn json(&self) -> Value {
         let (rank, stats) = (self.rank, self.store.stats());
         json!({
             "rank": rank.rank(),
             "size": rank.size(),
-            "launcher": self.said.map(|said| said.launcher().to_string()),
-            "local_rank": self.said.and_then(ProcessRank::local_rank),
-            "local_size": self.said.and_then(ProcessRank::local_size),
+            "launcher": self.launched.map(|process| process.launcher().to_string()),
+            "local_rank": self.launched.and_then(ProcessRank::local_rank),
+            "local_size": self.launched.and_then(ProcessRank::local_size),
             "tensors": self.store.len(),
             "bytes_selected": self.store.byte_len(),
             "bytes_planned": self.plan.bytes_read(),
@@ -57,7 +57,7 @@ impl RankLoad<'_> {
 impl fmt::Display for RankLoad<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (rank, stats) = (self.rank, self.store.stats());
-        let launcher = self.said.map(ProcessRank::launcher);
+        let launcher = self.launched.map(ProcessRank::launcher);
         let launcher = launcher.as_ref().map_or("--rank".to_owned(), Launcher::to_string);
         let (tensors, size) = (counted(self.store.len(), "tensor"), bytes(self.store.byte_len()));
         let (took, rate) = (time(stats.elapsed), rate(stats.bytes_read, stats.elapsed));

@@ -1,13 +1,12 @@
 //! The result of a save, as a line and as JSON.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use modeldir::TensorStore;
 use serde_json::{Value, json};
 use tensorfile::PathText;
 
-use crate::failure::Result;
 use crate::output::{Output, bytes, counted, path_json};
 
 /// The files that a save wrote to one place.
@@ -21,6 +20,7 @@ pub(super) struct SavedModel {
 }
 
 impl SavedModel {
+    /// The files of a directory, or one file, with the tensors of this store.
     pub(super) fn new(
         path: &Path,
         store: &TensorStore,
@@ -36,13 +36,14 @@ impl SavedModel {
     /// # Errors
     ///
     /// Those of writing.
-    pub(super) fn print(&self, out: &mut Output) -> Result {
+    pub(super) fn print(&self, out: &mut Output) -> io::Result<()> {
         let (tensors, size) = (counted(self.tensors, "tensor"), bytes(self.byte_len));
         let files = counted(self.files.len(), "file");
         let verified = if self.is_verified { ", read back and equal" } else { "" };
-        Ok(writeln!(out, "{}: {tensors}, {size} in {files}{verified}", PathText(&self.path))?)
+        writeln!(out, "{}: {tensors}, {size} in {files}{verified}", PathText(&self.path))
     }
 
+    /// As JSON.
     pub(super) fn json(&self) -> Value {
         json!({
             "path": path_json(&self.path),

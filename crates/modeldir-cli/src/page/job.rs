@@ -1,36 +1,30 @@
 //! The page of a job: the tensors and reads of each rank.
 
-use tensorfile::PathText;
-
 use super::bar::{bar, coloured_bar, legend};
-use super::document::{Figure, document, end_section, list, paragraph, section};
+use super::document::{Figure, document, list, model_name, paragraph, section};
 use super::html::Html;
-use super::inspect::title;
 use super::kinds::{ByColour, Kinds, SLOTS};
 use super::table::plain_table;
 use crate::output::{bytes, count};
-use crate::ranks::{JobPlan, RankPlan, oddity_lines, rank_table};
+use crate::ranks::{JobPlan, RankPlan};
 
-/// Maximum number of ranks with bars; the table has more.
+/// Maximum number of ranks with bars; the table has all.
 const MAX_BARS: usize = 512;
 
 /// Returns a page with the tensors and reads of the ranks of a job.
 pub(crate) fn job_page(job: &JobPlan<'_>) -> String {
     let mut html = Html::default();
-    let oddities = oddity_lines(job);
+    let oddities = job.oddity_lines();
     if !oddities.is_empty() {
-        section("Report", &mut html);
-        list(oddities.iter().map(String::as_str), &mut html);
-        end_section(&mut html);
+        section("Report", &mut html, |html| list(oddities.iter().map(String::as_str), html));
     }
-    bars(job, &mut html);
-    section("Ranks", &mut html);
-    paragraph("Replicated are the bytes that other ranks hold too.", &mut html);
-    plain_table(&rank_table(job), &mut html);
-    end_section(&mut html);
-    let model = job.model();
-    let title = format!("{} on {} ranks", title(model), count(job.ranks().len() as u64));
-    document(&title, &PathText(model.path()).to_string(), &figures(job), &html)
+    section("What each rank holds and reads", &mut html, |html| bars(job, html));
+    section("Ranks", &mut html, |html| {
+        paragraph("Replicated are the bytes that other ranks hold too.", html);
+        plain_table(&job.table(), html);
+    });
+    let title = format!("{} on {} ranks", model_name(job.model()), count(job.ranks().len() as u64));
+    document(&title, job.model(), &figures(job), &html)
 }
 
 fn figures(job: &JobPlan<'_>) -> [Figure; 4] {
@@ -48,13 +42,11 @@ fn figures(job: &JobPlan<'_>) -> [Figure; 4] {
 /// Two bars for each rank: its bytes by kind, and the bytes that it reads.
 fn bars(job: &JobPlan<'_>, html: &mut Html) {
     let ranks = job.ranks();
-    let tensors = job.model().tensors().map(|t| (t.name(), t.byte_len() as u64));
-    let kinds = Kinds::of(tensors);
+    let kinds = Kinds::of(job.model());
     let longest = |rank: &RankPlan| rank.plan().bytes_selected().max(rank.plan().bytes_read());
     let longest = ranks.iter().map(longest).max().unwrap_or(0);
-    section("What each rank holds and reads", html);
     paragraph(
-        "The thin bar is what a rank reads: where rows are cut, also what lies between.",
+        "The thin bar is what a rank reads: where rows are cut, also the bytes between them.",
         html,
     );
     legend(&kinds, html);
@@ -64,7 +56,7 @@ fn bars(job: &JobPlan<'_>, html: &mut Html) {
         html.raw("<tr><th class=\"number\">").int(number as u64).raw("</th><td>");
         html.text(&rank.place()).raw("</td><td class=\"bars\">");
         coloured_bar(&held(rank, &kinds), &kinds, longest, html);
-        bar(plan.bytes_read() as f64 / longest.max(1) as f64, html);
+        bar(plan.bytes_read(), longest, html);
         html.raw("</td><td class=\"number\">").text(&bytes(plan.bytes_selected()));
         html.raw(" held<br><small>").text(&bytes(plan.bytes_read()));
         html.raw(" read</small></td></tr>\n");
@@ -73,7 +65,6 @@ fn bars(job: &JobPlan<'_>, html: &mut Html) {
     if ranks.len() > MAX_BARS {
         paragraph("Further ranks are in the table.", html);
     }
-    end_section(html);
 }
 
 /// Bytes that a rank holds, by the colours of kinds.

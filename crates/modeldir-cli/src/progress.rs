@@ -1,4 +1,4 @@
-//! Loads with a progress bar.
+//! Loads with a progress bar, on terminals only.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -6,35 +6,39 @@ use std::sync::Arc;
 use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 use modeldir::{LoadOptions, LoadPlan, Progress, TensorStore};
 
-/// A bar that counts bytes on standard error, if that is a terminal; it disappears when dropped.
+/// Bytes of tensors in memory at a time, where each tensor is needed only once.
+pub(crate) const PART_BYTES: u64 = 1 << 30;
+
+/// Returns a bar that counts bytes on standard error, if that is a terminal; it disappears when
+/// dropped.
 pub(crate) fn progress_bar(bytes_total: u64) -> ProgressBar {
     let template = "{bar:40} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left";
     let style = ProgressStyle::with_template(template).expect("the template is well formed");
     ProgressBar::new(bytes_total).with_style(style).with_finish(ProgressFinish::AndClear)
 }
 
-/// Loads a plan, with a bar of its own.
+/// Loads a plan with this many threads, or the default number, with a bar of its own.
 ///
 /// # Errors
 ///
 /// Those of the load.
-pub(crate) fn load_with_threads(
+pub(crate) fn load(
     plan: &LoadPlan,
     threads: Option<NonZeroUsize>,
 ) -> modeldir::Result<TensorStore> {
-    run(plan, threads, &progress_bar(plan.bytes_read()))
+    advance(plan, threads, &progress_bar(plan.bytes_read()))
 }
 
-/// Loads one part of several, and advances the bar of them all.
+/// Loads one of several parts, and advances the bar that they share.
 ///
 /// # Errors
 ///
 /// Those of the load.
-pub(crate) fn load(plan: &LoadPlan, bar: &ProgressBar) -> modeldir::Result<TensorStore> {
-    run(plan, None, bar)
+pub(crate) fn load_part(plan: &LoadPlan, bar: &ProgressBar) -> modeldir::Result<TensorStore> {
+    advance(plan, None, bar)
 }
 
-fn run(
+fn advance(
     plan: &LoadPlan,
     threads: Option<NonZeroUsize>,
     bar: &ProgressBar,
