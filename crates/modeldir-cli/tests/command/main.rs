@@ -8,6 +8,7 @@ mod program;
 mod ranks;
 mod saving;
 mod surroundings;
+mod terminal;
 mod verifying;
 
 use std::collections::BTreeMap;

@@ -3,6 +3,7 @@
 use std::fs;
 use std::process::{Child, Command, Stdio};
 
+use crate::model::broken_model;
 use crate::program::{command, run, stderr, stdout};
 use crate::{COMMANDS, args, llama};
 
@@ -23,6 +24,34 @@ fn a_reader_that_goes_away_is_no_error() {
         assert!(output.status.success(), "{name}: {output:?}");
         assert_eq!(stderr(&output), "", "{name}");
     }
+}
+
+#[test]
+#[cfg(unix)]
+fn a_reader_that_goes_away_changes_no_exit_code() {
+    let broken = broken_model();
+    let closed = || {
+        let (stdout, reader) = std::os::unix::net::UnixStream::pair().unwrap();
+        drop(reader);
+        Stdio::from(std::os::fd::OwnedFd::from(stdout))
+    };
+    let verified = command("verify").arg(broken.path()).stdout(closed()).output().unwrap();
+    assert_eq!(verified.status.code(), Some(1), "{verified:?}");
+    for (name, args) in [("completions", &["bash"][..]), ("man", &[]), ("--help", &[])] {
+        let output = command(name).args(args).stdout(closed()).output().unwrap();
+        assert!(output.status.success() && output.stderr.is_empty(), "{name}: {output:?}");
+    }
+    // Without a standard error, the message is lost, and the exit code stays.
+    let lost = command("load").arg(broken.path()).stderr(closed()).output().unwrap();
+    assert_eq!(lost.status.code(), Some(1), "{lost:?}");
+}
+
+#[test]
+fn the_log_of_the_library_appears_when_asked_for() {
+    let mut load = command("load");
+    let output = load.arg(llama()).env("RUST_LOG", "modeldir=debug").output().unwrap();
+    assert!(stderr(&output).contains("modeldir"), "{output:?}");
+    assert!(!stderr(&output).contains('\u{1b}'), "{output:?}");
 }
 
 #[test]
