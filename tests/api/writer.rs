@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype as TheirDtype, TensorView as TheirView, serialize};
-use tensorfile::{Dtype, ErrorKind, LimitOn, Metadata, TensorFile, Writer, WriterOptions};
+use tensorfile::{Dtype, ErrorKind, LimitOn, Metadata, Remedy, TensorFile, Writer, WriterOptions};
 
 fn writer_of(tensors: &[Made]) -> Writer<'_> {
     let mut writer = Writer::new();
@@ -122,5 +122,5 @@ fn what_no_reader_takes_is_not_written() {
     let too_large = capped.to_bytes().unwrap_err();
     let ErrorKind::Limit(limit) = too_large.kind() else { panic!("{too_large}") };
     assert_eq!((limit.what, limit.limit), (LimitOn::HeaderBytes, 16));
-    assert_eq!(limit.option, Some("WriterOptions::max_header_bytes"));
+    assert_eq!(limit.remedy, Some(Remedy::Raise("WriterOptions::max_header_bytes")));
 }

@@ -11,7 +11,7 @@ mod replace;
 use std::io::Read;
 use std::path::Path;
 
-use tensorfile::{LfsPointer, Limit, LimitOn, PathText, SourceFile};
+use tensorfile::{LfsPointer, Limit, LimitOn, PathText, Remedy, SourceFile};
 
 use crate::{Error, ErrorKind, Result};
 
@@ -25,32 +25,32 @@ pub(crate) use replace::replace_strings;
 /// The default limit for a JSON file: 64 MiB.
 pub(crate) const DEFAULT_MAX_BYTES: u64 = 64 << 20;
 
-/// The limit for a file in bytes, and the field of `OpenOptions` that raises it, if any.
+/// The limit for a file in bytes, and what raises it, if anything does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MaxBytes {
     limit: u64,
-    option: Option<&'static str>,
+    remedy: Option<Remedy>,
 }
 
 impl MaxBytes {
     /// The limit for calls without options.
-    pub(crate) const FIXED: Self = Self { limit: DEFAULT_MAX_BYTES, option: None };
+    pub(crate) const FIXED: Self = Self { limit: DEFAULT_MAX_BYTES, remedy: None };
 
     /// The limit for an index.
     pub(crate) const fn of_index(max: u64) -> Self {
-        Self { limit: max, option: Some("OpenOptions::max_index_bytes") }
+        Self { limit: max, remedy: Some(Remedy::Raise("OpenOptions::max_index_bytes")) }
     }
 
     /// The limit for the other JSON files of a directory.
     pub(crate) const fn of_json(max: u64) -> Self {
-        Self { limit: max, option: Some("OpenOptions::max_json_bytes") }
+        Self { limit: max, remedy: Some(Remedy::Raise("OpenOptions::max_json_bytes")) }
     }
 
     /// Refuses a longer file.
     fn check(self, found: u64) -> Result<(), Limit> {
-        let Self { limit, option } = self;
+        let Self { limit, remedy } = self;
         if found > limit {
-            return Err(Limit { what: LimitOn::FileBytes, limit, found, option });
+            return Err(Limit { what: LimitOn::FileBytes, limit, found, remedy });
         }
         Ok(())
     }

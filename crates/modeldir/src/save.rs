@@ -12,7 +12,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use tensorfile::{Limit, LimitOn, Writer};
+use tensorfile::{Limit, LimitOn, Remedy, Writer};
 use tracing::{debug, debug_span};
 
 use crate::io_error::io_error;
@@ -270,8 +270,8 @@ fn of_file(path: &Path, error: tensorfile::Error) -> Error {
     let error = match error.into_kind() {
         tensorfile::ErrorKind::Limit(limit) => {
             let of_shard = matches!(limit.what, LimitOn::HeaderBytes | LimitOn::Tensors);
-            let option = of_shard.then_some("SaveOptions::max_shard_bytes");
-            Error::from(ErrorKind::Limit(Limit { option, ..limit }))
+            let remedy = of_shard.then_some(Remedy::Lower("SaveOptions::max_shard_bytes"));
+            Error::from(ErrorKind::Limit(Limit { remedy, ..limit }))
         }
         kind => Error::from(ErrorKind::File(kind)),
     };

@@ -98,7 +98,7 @@ pub use float_cast::{Float, FloatCast, UnknownFloat};
 pub use header::MetadataBuilder;
 pub use header::{Header, HeaderOptions, Metadata, TensorInfo, TrailingBytes};
 pub use identity::Identity;
-pub use limit::{Limit, LimitOn};
+pub use limit::{Limit, LimitOn, Remedy};
 pub use lookalike::{LfsPointer, Lookalike};
 #[doc(hidden)] // For `modeldir`, to keep errors short.
 pub use quote::shortened;

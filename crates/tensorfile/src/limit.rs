@@ -1,4 +1,4 @@
-//! `Limit`: a limit that was exceeded.
+//! `Limit`: a limit that was exceeded, and what would help.
 
 use std::fmt;
 
@@ -7,10 +7,10 @@ use crate::format::LONGEST_HEADER_BYTES;
 /// An exceeded limit, in a file that is read or one to be written.
 ///
 /// ```
-/// use tensorfile::{Limit, LimitOn};
+/// use tensorfile::{Limit, LimitOn, Remedy};
 ///
-/// let option = Some("HeaderOptions::max_tensors");
-/// let limit = Limit { what: LimitOn::Tensors, limit: 2, found: 4, option };
+/// let remedy = Some(Remedy::Raise("HeaderOptions::max_tensors"));
+/// let limit = Limit { what: LimitOn::Tensors, limit: 2, found: 4, remedy };
 /// let says = "4 tensors, the limit is 2 (HeaderOptions::max_tensors raises it)";
 /// assert_eq!(limit.to_string(), says);
 /// ```
@@ -22,9 +22,18 @@ pub struct Limit {
     pub limit: u64,
     /// The actual number.
     pub found: u64,
-    /// The option that raises the limit, as `Type::field`, or that makes a saved file smaller;
-    /// `None` if there is none.
-    pub option: Option<&'static str>,
+    /// What would help; `None` if the limit is fixed.
+    pub remedy: Option<Remedy>,
+}
+
+/// The option that helps against an exceeded limit, as `Type::field`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Remedy {
+    /// This option is the limit: a greater value raises it.
+    Raise(&'static str),
+    /// A smaller value of this option keeps within the limit.
+    Lower(&'static str),
 }
 
 /// What a limit applies to.
@@ -46,20 +55,21 @@ pub enum LimitOn {
 }
 
 impl Limit {
-    /// Fails if the limit is exceeded.
+    /// Fails if the limit, which this option raises, is exceeded.
     ///
     /// # Errors
     ///
     /// The exceeded limit.
     pub fn check(what: LimitOn, found: u64, limit: u64, option: &'static str) -> Result<(), Self> {
-        if found <= limit { Ok(()) } else { Err(Self { what, limit, found, option: Some(option) }) }
+        let remedy = Some(Remedy::Raise(option));
+        if found <= limit { Ok(()) } else { Err(Self { what, limit, found, remedy }) }
     }
 
     /// Fails if a header exceeds this limit, which the option raises, or the limit of the format.
     pub(crate) fn check_header(found: u64, max: u64, option: &'static str) -> Result<(), Self> {
         Self::check(LimitOn::HeaderBytes, found, max.min(LONGEST_HEADER_BYTES), option).map_err(
             |limit| match limit.limit {
-                LONGEST_HEADER_BYTES => Self { option: None, ..limit },
+                LONGEST_HEADER_BYTES => Self { remedy: None, ..limit },
                 _ => limit,
             },
         )
@@ -68,7 +78,7 @@ impl Limit {
 
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { what, limit, found, option } = self;
+        let Self { what, limit, found, remedy } = self;
         match what {
             LimitOn::HeaderBytes => write!(f, "header of {found} bytes")?,
             LimitOn::NameBytes => write!(f, "name of {found} bytes")?,
@@ -76,12 +86,18 @@ impl fmt::Display for Limit {
             what => write!(f, "{found} {what}")?,
         }
         write!(f, ", the limit is {limit}")?;
-        match option {
-            Some(option) if option.starts_with("SaveOptions") => {
-                write!(f, " (a smaller {option} avoids it)")
-            }
-            Some(option) => write!(f, " ({option} raises it)"),
+        match remedy {
+            Some(remedy) => write!(f, " ({remedy})"),
             None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Remedy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Raise(option) => write!(f, "{option} raises it"),
+            Self::Lower(option) => write!(f, "a smaller {option} avoids it"),
         }
     }
 }
@@ -101,10 +117,10 @@ impl fmt::Display for LimitOn {
 
 #[cfg(test)]
 mod tests {
-    use super::{Limit, LimitOn};
+    use super::{Limit, LimitOn, Remedy};
 
     #[test]
-    fn a_limit_says_what_it_is_on_and_what_raises_it() {
+    fn a_limit_says_what_it_is_on_and_what_helps() {
         let cases = [
             (LimitOn::HeaderBytes, "header of 3 bytes, the limit is 2"),
             (LimitOn::Tensors, "3 tensors, the limit is 2"),
@@ -114,8 +130,10 @@ mod tests {
             (LimitOn::FileBytes, "3 bytes, the limit is 2"),
         ];
         for (what, says) in cases {
-            let fixed = Limit { what, limit: 2, found: 3, option: None };
+            let fixed = Limit { what, limit: 2, found: 3, remedy: None };
             assert_eq!(fixed.to_string(), says);
+            let divided = Limit { remedy: Some(Remedy::Lower("Options::shard")), ..fixed };
+            assert_eq!(divided.to_string(), format!("{says} (a smaller Options::shard avoids it)"));
             let raised = Limit::check(what, 3, 2, "Options::max").unwrap_err();
             assert_eq!(raised.to_string(), format!("{says} (Options::max raises it)"));
             assert_eq!(Limit::check(what, 2, 2, "Options::max"), Ok(()));

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use tensorfile::{Limit, LimitOn};
+use tensorfile::{Limit, LimitOn, Remedy};
 
 use crate::json::MaxBytes;
 use crate::weights::weight_map::WeightMap;
@@ -33,7 +33,7 @@ pub(super) fn check_shards(path: &Path, found: usize, options: &OpenOptions) -> 
         what: LimitOn::Shards,
         limit: options.max_shards as u64,
         found: found as u64,
-        option: Some("OpenOptions::max_shards"),
+        remedy: Some(Remedy::Raise("OpenOptions::max_shards")),
     };
     Err(ErrorKind::Limit(limit).at(path))
 }

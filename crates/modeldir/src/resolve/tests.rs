@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
+use tensorfile::Remedy;
 
 use super::{IgnoreReason, Resolved, classify};
 use crate::json::JsonError;
@@ -415,7 +416,7 @@ fn an_index_that_says_nothing_or_is_broken_is_refused() {
     match resolve_with(&[INDEX, M1, M2], &small).map_err(Error::into_kind) {
         Err(ErrorKind::Limit(limit)) => {
             assert_eq!((limit.what, limit.limit), (LimitOn::FileBytes, 10));
-            assert_eq!(limit.option, Some("OpenOptions::max_index_bytes"));
+            assert_eq!(limit.remedy, Some(Remedy::Raise("OpenOptions::max_index_bytes")));
         }
         other => panic!("{other:?}"),
     }
@@ -442,7 +443,7 @@ fn more_shards_than_may_be_are_refused_before_they_are_looked_for() {
         what: LimitOn::Shards,
         limit,
         found,
-        option: Some("OpenOptions::max_shards"),
+        remedy: Some(Remedy::Raise("OpenOptions::max_shards")),
     };
     assert!(matches!(refused.kind(), ErrorKind::Limit(limit) if *limit == shards(4, 3)));
     let listed = OpenOptions {

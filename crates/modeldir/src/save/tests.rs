@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tensorfile::{Dtype, HeaderOptions, Limit, LimitOn, Metadata, TensorFile, Writer};
+use tensorfile::{Dtype, HeaderOptions, Limit, LimitOn, Metadata, Remedy, TensorFile, Writer};
 
 use super::commit::{self, Changes};
 use super::{Existing, SaveOptions, of_file};
@@ -362,7 +362,7 @@ fn errors_name_the_file_as_it_would_have_been_and_no_option_of_the_writer() {
             what,
             limit,
             found,
-            option: Some("WriterOptions::max"),
+            remedy: Some(Remedy::Raise("WriterOptions::max")),
         })
     };
     for (of_writer, message) in [

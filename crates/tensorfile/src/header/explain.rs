@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn of_limits_only_that_of_the_header_is_explained() {
-        let beyond = |what| ErrorKind::Limit(Limit { what, limit: 1, found: 2, option: None });
+        let beyond = |what| ErrorKind::Limit(Limit { what, limit: 1, found: 2, remedy: None });
         let long = explained(&beyond(LimitOn::HeaderBytes), POINTER);
         assert!(matches!(long, ErrorKind::LfsPointer { .. }));
         let many = explained(&beyond(LimitOn::Tensors), POINTER);

@@ -18,7 +18,7 @@ use self::visit::{Any, Fault};
 use super::declared::{Declared, DeclaredTensor};
 use super::options::HeaderOptions;
 use crate::format::METADATA_KEY;
-use crate::limit::{Limit, LimitOn};
+use crate::limit::{Limit, LimitOn, Remedy};
 use crate::quote::shortened;
 use crate::{Result, reserve};
 
@@ -67,7 +67,7 @@ impl<'de> Visitor<'de> for HeaderVisitor<'_> {
                         what: LimitOn::Tensors,
                         limit: options.max_tensors as u64,
                         found: found as u64,
-                        option: Some("HeaderOptions::max_tensors"),
+                        remedy: Some(Remedy::Raise("HeaderOptions::max_tensors")),
                     }));
                 }
                 Key::Tensor(name) => match map.next_value_seed(Any(EntryVisitor(fault, options))) {
