@@ -112,6 +112,8 @@ pub use similar::similar_names;
 pub use source::SourceFile;
 pub use tensor::Tensor;
 pub use view::TensorView;
+#[doc(hidden)] // For `modeldir`, which replaces files too.
+pub use write::sync_folder;
 pub use write::{Writer, WriterOptions};
 
 #[cfg(doctest)]

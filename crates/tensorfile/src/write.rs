@@ -10,6 +10,8 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
+pub use on_disk::sync_folder;
+
 use crate::format::{
     IN_MEMORY, MAX_HEADER_BYTES, MAX_NAME_BYTES, MAX_RANK, MAX_TENSORS, METADATA_KEY, PREFIX_LEN,
 };

@@ -1,8 +1,9 @@
 //! Moves finished files into the directory, in an order in which a crash never mixes two models.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+
+use tensorfile::sync_folder;
 
 use crate::Result;
 use crate::io_error::io_error;
@@ -86,9 +87,9 @@ pub(super) fn take(step: &Step, dir: &Path, finished: &Path) -> Result<()> {
         Step::Remove(name) => (fs::remove_file(dir.join(name)), name, "remove"),
         Step::Folder(name) => (fs::create_dir_all(dir.join(name)), name, "create"),
         Step::Place(name) => (fs::rename(finished.join(name), dir.join(name)), name, "replace"),
-        Step::Sync(Some(name)) => (sync(&dir.join(name)), name, "sync"),
+        Step::Sync(Some(name)) => (sync_folder(&dir.join(name)), name, "sync"),
         Step::Sync(None) => {
-            return sync(dir).map_err(|error| io_error(dir, "sync", error));
+            return sync_folder(dir).map_err(|error| io_error(dir, "sync", error));
         }
     };
     match done {
@@ -100,22 +101,4 @@ pub(super) fn take(step: &Step, dir: &Path, finished: &Path) -> Result<()> {
 /// The subfolder that a file is in, or `None` if it is in the directory itself.
 pub(super) fn folder_of(name: &Path) -> Option<&Path> {
     name.parent().filter(|folder| !folder.as_os_str().is_empty())
-}
-
-/// Makes changes of names survive a loss of power, where the system supports it.
-#[cfg(unix)]
-fn sync(dir: &Path) -> io::Result<()> {
-    use io::ErrorKind::{InvalidInput, PermissionDenied, Unsupported};
-    match fs::File::open(dir).and_then(|dir| dir.sync_all()) {
-        // The folder is writable but not readable, or the file system cannot sync folders.
-        Err(error) if matches!(error.kind(), InvalidInput | PermissionDenied | Unsupported) => {
-            Ok(())
-        }
-        synced => synced,
-    }
-}
-
-#[cfg(not(unix))]
-fn sync(_dir: &Path) -> io::Result<()> {
-    Ok(())
 }

@@ -34,23 +34,29 @@ fn temporary_file(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
     builder.tempfile_in(folder)
 }
 
-/// Syncs the folder, so that the rename survives a power loss, if the system supports it.
+/// Syncs a folder, so that new names in it survive a power loss, if the system supports it.
+///
+/// # Errors
+///
+/// The operating system's error.
 #[cfg(unix)]
-fn sync_folder(folder: &Path) -> io::Result<()> {
+pub fn sync_folder(folder: &Path) -> io::Result<()> {
+    use io::ErrorKind::{InvalidInput, PermissionDenied, Unsupported};
     match File::open(folder).and_then(|folder| folder.sync_all()) {
         // Folders with write but no read permission, and file systems that cannot sync folders.
-        Err(error) if is_unsupported(error.kind()) => Ok(()),
+        Err(error) if matches!(error.kind(), InvalidInput | PermissionDenied | Unsupported) => {
+            Ok(())
+        }
         synced => synced,
     }
 }
 
-#[cfg(unix)]
-const fn is_unsupported(kind: io::ErrorKind) -> bool {
-    use io::ErrorKind::{InvalidInput, PermissionDenied, Unsupported};
-    matches!(kind, InvalidInput | PermissionDenied | Unsupported)
-}
-
+/// Does nothing: only Unix systems sync folders.
+///
+/// # Errors
+///
+/// None.
 #[cfg(not(unix))]
-fn sync_folder(_folder: &Path) -> io::Result<()> {
+pub fn sync_folder(_folder: &Path) -> io::Result<()> {
     Ok(())
 }
