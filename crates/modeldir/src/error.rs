@@ -15,7 +15,7 @@ use tensorfile::{PathText, Quoted};
 
 pub use fault::{Fault, MissingCause};
 pub use kind::ErrorKind;
-pub use tensorfile::{Limit, LimitOn};
+pub use tensorfile::{Limit, LimitOn, Remedy};
 
 pub use crate::json::JsonError;
 use crate::launch::LaunchError;

@@ -4,13 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use tensorfile::Remedy;
+use tensorfile::{Limit, LimitOn, Remedy};
 
 use super::{IgnoreReason, Resolved, classify};
 use crate::json::JsonError;
 use crate::open_options::{Family, Weights};
 use crate::{Error, ErrorKind, ModelConfig, OpenOptions, Result};
-use tensorfile::{Limit, LimitOn};
 
 /// A folder with these files. The text after `=` in a name is the content of the file.
 fn folder(files: &[&str]) -> TempDir {
