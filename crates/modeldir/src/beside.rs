@@ -10,6 +10,7 @@ pub(crate) mod chat_template;
 pub(crate) mod config;
 pub(crate) mod file_role;
 pub(crate) mod generation;
+pub(crate) mod json_file;
 pub(crate) mod quantization;
 pub(crate) mod tokenizer;
 pub(crate) mod versions;

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::Result;
 use crate::beside::accessors::accessors;
+use crate::beside::json_file::JsonFile;
 use crate::json::{self, Fields};
 
 /// What `adapter_config.json` says, as peft writes it, with the raw JSON kept.
@@ -44,8 +45,7 @@ impl AdapterConfig {
     /// [`ErrorKind::Json`](crate::ErrorKind::Json) if the bytes are not a JSON object, and
     /// [`ErrorKind::File`](crate::ErrorKind::File) if there are none, or those of a Git LFS pointer.
     pub fn from_json(path: impl AsRef<Path>, bytes: &[u8]) -> Result<Self> {
-        let path = path.as_ref();
-        json::text(bytes).and_then(|text| Self::parse(path, text)).map_err(|error| error.at(path))
+        Self::from_bytes(path.as_ref(), bytes)
     }
 
     /// Reads and parses a file of at most 64 MiB.
@@ -55,17 +55,12 @@ impl AdapterConfig {
     /// As [`from_json`](Self::from_json), and [`ErrorKind::File`](crate::ErrorKind::File) if the
     /// file cannot be read.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self> {
-        let path = path.as_ref();
-        let text = json::read(path, json::MaxBytes::FIXED)?;
-        Self::parse(path, &text).map_err(|error| error.at(path))
+        Self::read(path.as_ref())
     }
 
     /// Reads `adapter_config.json` of a directory, if it is there.
     pub(crate) fn in_directory(directory: &Path, max_bytes: u64) -> Result<Option<Self>> {
-        let path = directory.join("adapter_config.json");
-        let text = json::read_if_there(&path, json::MaxBytes::of_json(max_bytes))?;
-        let config = text.map(|text| Self::parse(&path, &text)).transpose();
-        config.map_err(|error| error.at(&path))
+        Self::read_if_there(&directory.join("adapter_config.json"), max_bytes)
     }
 
     /// The kind of adapter, such as `LORA`.
@@ -105,14 +100,14 @@ impl AdapterConfig {
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
+}
 
-    /// Parses a text; notes name `path`, and errors do not.
-    fn parse(path: &Path, text: &str) -> Result<Self> {
-        let (object, notes) = json::parse_object(text)?;
+impl JsonFile for AdapterConfig {
+    fn from_object(path: &Path, object: Map<String, Value>, notes: Vec<String>) -> Self {
         let mut fields = Fields::new(&object, notes);
         let targets = fields.find(&["target_modules"], "a list of strings or a string", targets);
         let (target_modules, target_pattern) = targets.unwrap_or_default();
-        Ok(Self {
+        Self {
             peft_type: fields.string(&["peft_type"]).map(str::to_owned),
             base_model_name_or_path: fields.string(&["base_model_name_or_path"]).map(str::to_owned),
             r: fields.usize(&["r"]),
@@ -121,7 +116,7 @@ impl AdapterConfig {
             target_pattern,
             notes: json::notes_of(path, fields.into_notes()),
             raw: Value::Object(object),
-        })
+        }
     }
 }
 

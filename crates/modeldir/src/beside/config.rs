@@ -1,6 +1,7 @@
 //! `config.json`: the shape of a model, as a loader or a server needs it.
 
 mod dtype;
+mod names;
 mod read;
 
 use std::path::{Path, PathBuf};
@@ -8,6 +9,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::beside::accessors::accessors;
+use crate::beside::json_file::JsonFile;
 use crate::beside::versions::newest_first;
 use crate::json;
 use crate::{ErrorKind, Result};
@@ -76,8 +78,7 @@ impl ModelConfig {
     /// [`ErrorKind::Json`] if the bytes are not a JSON object; [`ErrorKind::File`] for an empty
     /// file or a Git LFS pointer.
     pub fn from_json(path: impl AsRef<Path>, bytes: &[u8]) -> Result<Self> {
-        let path = path.as_ref();
-        json::text(bytes).and_then(|text| Self::parse(path, text)).map_err(|error| error.at(path))
+        Self::from_bytes(path.as_ref(), bytes)
     }
 
     /// Reads and parses a file of at most 64 MiB.
@@ -87,21 +88,14 @@ impl ModelConfig {
     /// The errors of [`from_json`](Self::from_json), [`ErrorKind::File`] if the file cannot be
     /// read, and [`ErrorKind::Limit`] if it is longer.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self> {
-        let path = path.as_ref();
-        let text = json::read(path, json::MaxBytes::FIXED)?;
-        Self::parse(path, &text).map_err(|error| error.at(path))
+        Self::read(path.as_ref())
     }
 
     /// Reads the configuration of a directory: the newest existing version listed in
     /// `configuration_files` of `config.json`, else `config.json` itself; without a `config.json`,
     /// `params.json`.
     pub(crate) fn in_directory(directory: &Path, max_bytes: u64) -> Result<Self> {
-        let read = |name: &str| {
-            let path = directory.join(name);
-            let text = json::read_if_there(&path, json::MaxBytes::of_json(max_bytes))?;
-            let config = text.map(|text| Self::parse(&path, &text)).transpose();
-            config.map_err(|error| error.at(&path))
-        };
+        let read = |name: &str| Self::read_if_there(&directory.join(name), max_bytes);
         if let Some(config) = read("config.json")? {
             for name in newest_first(config.raw.get("configuration_files"), "config") {
                 if let Some(version) = read(name)? {
@@ -112,12 +106,6 @@ impl ModelConfig {
         }
         let no_file = || ErrorKind::NoFile { what: "config.json" }.at(directory);
         read("params.json")?.ok_or_else(no_file)
-    }
-
-    /// Parses a text; notes name `path`, errors do not.
-    fn parse(path: &Path, text: &str) -> Result<Self> {
-        let (object, notes) = json::parse_object(text)?;
-        Ok(read::config(path, object, notes))
     }
 
     /// The path of the file that was read, as opened: `config.json`, a version of it, or

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::Result;
 use crate::beside::accessors::accessors;
+use crate::beside::json_file::JsonFile;
 use crate::json::{self, Fields};
 
 /// The fields of `generation_config.json`, with the raw JSON.
@@ -47,8 +48,7 @@ impl GenerationConfig {
     /// [`ErrorKind::Json`](crate::ErrorKind::Json) if the bytes are not a JSON object;
     /// [`ErrorKind::File`](crate::ErrorKind::File) for an empty file or a Git LFS pointer.
     pub fn from_json(path: impl AsRef<Path>, bytes: &[u8]) -> Result<Self> {
-        let path = path.as_ref();
-        json::text(bytes).and_then(|text| Self::parse(path, text)).map_err(|error| error.at(path))
+        Self::from_bytes(path.as_ref(), bytes)
     }
 
     /// Reads and parses a file of at most 64 MiB.
@@ -58,17 +58,12 @@ impl GenerationConfig {
     /// The errors of [`from_json`](Self::from_json), [`ErrorKind::File`](crate::ErrorKind::File) if
     /// the file cannot be read, and [`ErrorKind::Limit`](crate::ErrorKind::Limit) if it is longer.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self> {
-        let path = path.as_ref();
-        let text = json::read(path, json::MaxBytes::FIXED)?;
-        Self::parse(path, &text).map_err(|error| error.at(path))
+        Self::read(path.as_ref())
     }
 
     /// Reads `generation_config.json` of a directory, if present.
     pub(crate) fn in_directory(directory: &Path, max_bytes: u64) -> Result<Option<Self>> {
-        let path = directory.join("generation_config.json");
-        let text = json::read_if_there(&path, json::MaxBytes::of_json(max_bytes))?;
-        let config = text.map(|text| Self::parse(&path, &text)).transpose();
-        config.map_err(|error| error.at(&path))
+        Self::read_if_there(&directory.join("generation_config.json"), max_bytes)
     }
 
     /// The ids that begin a text, usually one.
@@ -100,12 +95,12 @@ impl GenerationConfig {
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
+}
 
-    /// Parses a text; notes name `path`, errors do not.
-    fn parse(path: &Path, text: &str) -> Result<Self> {
-        let (object, notes) = json::parse_object(text)?;
+impl JsonFile for GenerationConfig {
+    fn from_object(path: &Path, object: Map<String, Value>, notes: Vec<String>) -> Self {
         let mut fields = Fields::new(&object, notes);
-        Ok(Self {
+        Self {
             bos_token_ids: fields.token_ids(&["bos_token_id"]),
             eos_token_ids: fields.token_ids(&["eos_token_id"]),
             pad_token_ids: fields.token_ids(&["pad_token_id"]),
@@ -119,7 +114,7 @@ impl GenerationConfig {
             max_new_tokens: fields.usize(&["max_new_tokens"]),
             notes: json::notes_of(path, fields.into_notes()),
             raw: Value::Object(object),
-        })
+        }
     }
 }
 

@@ -7,8 +7,6 @@ use serde_json::Value;
 
 use crate::beside::accessors::accessors;
 
-pub(crate) use places::SIDE_CARS;
-
 /// The quantization of the weights, with the raw JSON.
 ///
 /// ```

@@ -10,10 +10,10 @@ use super::commit::{Changes, folder_of};
 use super::options::{Beside, Existing};
 use crate::beside::file_role::FileRole;
 use crate::beside::versions::version;
-use crate::beside::{chat_template, config, quantization};
+use crate::beside::{chat_template, config};
 use crate::io_error::io_error;
 use crate::json::{self, MaxBytes};
-use crate::{ErrorKind, Result, TensorStore, resolve};
+use crate::{ErrorKind, Quantization, Result, TensorStore, resolve};
 
 /// Files that are copied although they have no [`FileRole`].
 const NAMES: [&str; 4] =
@@ -102,7 +102,7 @@ fn found_in(folder: &Path) -> Result<Vec<PathBuf>> {
 /// Whether a file of this name belongs to the model and holds no weights.
 fn is_companion(name: &str) -> bool {
     NAMES.contains(&name)
-        || quantization::SIDE_CARS.contains(&name)
+        || Quantization::SIDE_CARS.contains(&name)
         || ["config", "tokenizer"].iter().any(|stem| version(name, stem).is_some())
         || FileRole::ALL.iter().any(|role| role.find(&[name]).is_some())
 }

@@ -1,10 +1,7 @@
 //! The float type that a configuration names, written anew for weights that have another.
 
-use super::read::NESTED;
+use super::names::{DTYPE, NESTED};
 use crate::json;
-
-/// The keys under which a configuration names the float type of its weights.
-const KEYS: [&str; 2] = ["dtype", "torch_dtype"];
 
 /// The text of a configuration that names this float type wherever it names one for the whole model
 /// or its language model. No other character changes; `auto` stays.
@@ -12,11 +9,11 @@ pub(crate) fn with_dtype(text: &str, dtype: &str) -> String {
     let scopes = [""].into_iter().chain(NESTED);
     let in_scope = |scope: &'static str| {
         let keys = scope.split('.').filter(|key| !key.is_empty());
-        KEYS.map(|key| keys.clone().chain([key]).collect())
+        DTYPE.map(|key| keys.clone().chain([key]).collect())
     };
     let mut paths: Vec<Vec<&str>> = scopes.flat_map(in_scope).collect();
     // One type for each part of the model; the first is that of parts without one.
-    paths.extend(KEYS.iter().flat_map(|key| ["", "text_config"].map(|part| vec![*key, part])));
+    paths.extend(DTYPE.iter().flat_map(|key| ["", "text_config"].map(|part| vec![*key, part])));
     json::replace_strings(text, &paths, dtype, |found| found != "auto")
 }
 

@@ -1,111 +1,62 @@
-//! Reads `config.json`: the names that model families give to the same field.
+//! Reads the fields of `config.json`, with the rules of the families that differ.
 
 use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use super::ModelConfig;
+use super::{ModelConfig, names};
+use crate::beside::json_file::JsonFile;
 use crate::json::{self, Fields};
 
-/// Where a model of several parts keeps the configuration of its language model.
-pub(super) const NESTED: [&str; 4] =
-    ["text_config", "language_config", "llm_config", "thinker_config.text_config"];
+impl JsonFile for ModelConfig {
+    fn from_object(path: &Path, object: Map<String, Value>, notes: Vec<String>) -> Self {
+        let mut fields = Fields::new(&object, notes);
+        // Read from the whole model only: a part has a type and a class of its own.
+        let model_type = fields.string(&["model_type"]).map(str::to_owned);
+        let class_name = fields.string(&["_class_name"]).map(str::to_owned);
+        let architectures = fields.strings(&["architectures"]).unwrap_or_default();
+        let transformers_weights = fields.string(&["transformers_weights"]).map(str::to_owned);
 
-const HIDDEN_SIZE: &[&str] = &["hidden_size", "n_embd", "d_model", "n_embed", "dim"];
-const NUM_HIDDEN_LAYERS: &[&str] = &["num_hidden_layers", "n_layer", "num_layers", "n_layers"];
-const NUM_ATTENTION_HEADS: &[&str] =
-    &["num_attention_heads", "n_head", "num_heads", "n_heads", "encoder_attention_heads"];
-const NUM_KEY_VALUE_HEADS: &[&str] = &["num_key_value_heads", "num_kv_heads", "n_kv_heads"];
-const HEAD_DIM: &[&str] = &["head_dim", "kv_channels", "d_kv"];
-const INTERMEDIATE_SIZE: &[&str] = &[
-    "intermediate_size",
-    "ffn_hidden_size",
-    "n_inner",
-    "d_ff",
-    "ffn_dim",
-    "hidden_dim",
-    "encoder_ffn_dim",
-];
-const VOCAB_SIZE: &[&str] = &["vocab_size", "padded_vocab_size"];
-const MAX_POSITION_EMBEDDINGS: &[&str] = &[
-    "max_position_embeddings",
-    "n_positions",
-    "max_sequence_length",
-    "seq_length",
-    "max_seq_len",
-    "model_max_length",
-    "max_target_positions",
-];
-const ROPE_THETA: &[&str] = &[
-    "rope_theta",
-    "rope_parameters.rope_theta",
-    "rope_parameters.full_attention.rope_theta",
-    "rotary_emb_base",
-];
-const NUM_EXPERTS: &[&str] =
-    &["num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts", "moe.num_experts"];
-const NUM_EXPERTS_PER_TOK: &[&str] = &[
-    "num_experts_per_tok",
-    "num_experts_per_token",
-    "experts_per_token",
-    "top_k_experts",
-    "moe_topk",
-    "moe_k",
-    "moe.num_experts_per_tok",
-];
-const N_SHARED_EXPERTS: &[&str] =
-    &["n_shared_experts", "num_shared_experts", "moe_num_shared_experts"];
-const NUM_NEXTN_PREDICT_LAYERS: &[&str] =
-    &["num_nextn_predict_layers", "num_mtp_modules", "mtp_num_hidden_layers"];
-
-/// Reads the fields of a configuration.
-pub(super) fn config(path: &Path, object: Map<String, Value>, notes: Vec<String>) -> ModelConfig {
-    let mut fields = Fields::new(&object, notes);
-    // Read from the whole model only: a part has a type and a class of its own.
-    let model_type = fields.string(&["model_type"]).map(str::to_owned);
-    let class_name = fields.string(&["_class_name"]).map(str::to_owned);
-    let architectures = fields.strings(&["architectures"]).unwrap_or_default();
-    let transformers_weights = fields.string(&["transformers_weights"]).map(str::to_owned);
-
-    let mut fields = fields.with_nested(&NESTED);
-    let hidden_size = fields.usize(HIDDEN_SIZE);
-    let num_attention_heads = fields.usize(NUM_ATTENTION_HEADS);
-    ModelConfig {
-        path: path.to_owned(),
-        model_type,
-        class_name,
-        architectures,
-        transformers_weights,
-        dtype: dtype(&mut fields),
-        hidden_size,
-        num_hidden_layers: num_hidden_layers(&mut fields),
-        num_attention_heads,
-        num_key_value_heads: num_key_value_heads(&mut fields, num_attention_heads),
-        head_dim: head_dim(&mut fields, hidden_size, num_attention_heads),
-        intermediate_size: fields.usize(INTERMEDIATE_SIZE),
-        vocab_size: fields.usize(VOCAB_SIZE),
-        max_position_embeddings: fields.usize(MAX_POSITION_EMBEDDINGS),
-        sliding_window: sliding_window(&mut fields),
-        rope_theta: fields.f64(ROPE_THETA),
-        num_experts: fields.usize(NUM_EXPERTS),
-        num_experts_per_tok: fields.usize(NUM_EXPERTS_PER_TOK),
-        n_shared_experts: fields.usize(N_SHARED_EXPERTS),
-        moe_intermediate_size: fields.usize(&["moe_intermediate_size"]),
-        first_k_dense_replace: fields.usize(&["first_k_dense_replace"]),
-        num_nextn_predict_layers: fields.usize(NUM_NEXTN_PREDICT_LAYERS),
-        tie_word_embeddings: fields.bool(&["tie_word_embeddings"]),
-        bos_token_ids: fields.token_ids(&["bos_token_id"]),
-        eos_token_ids: fields.token_ids(&["eos_token_id"]),
-        pad_token_ids: fields.token_ids(&["pad_token_id"]),
-        has_auto_map: fields.value(&["auto_map"]).is_some(),
-        notes: json::notes_of(path, fields.into_notes()),
-        raw: Value::Object(object),
+        let mut fields = fields.with_nested(&names::NESTED);
+        let hidden_size = fields.usize(names::HIDDEN_SIZE);
+        let num_attention_heads = fields.usize(names::NUM_ATTENTION_HEADS);
+        Self {
+            path: path.to_owned(),
+            model_type,
+            class_name,
+            architectures,
+            transformers_weights,
+            dtype: dtype(&mut fields),
+            hidden_size,
+            num_hidden_layers: num_hidden_layers(&mut fields),
+            num_attention_heads,
+            num_key_value_heads: num_key_value_heads(&mut fields, num_attention_heads),
+            head_dim: head_dim(&mut fields, hidden_size, num_attention_heads),
+            intermediate_size: fields.usize(names::INTERMEDIATE_SIZE),
+            vocab_size: fields.usize(names::VOCAB_SIZE),
+            max_position_embeddings: fields.usize(names::MAX_POSITION_EMBEDDINGS),
+            sliding_window: sliding_window(&mut fields),
+            rope_theta: fields.f64(names::ROPE_THETA),
+            num_experts: fields.usize(names::NUM_EXPERTS),
+            num_experts_per_tok: fields.usize(names::NUM_EXPERTS_PER_TOK),
+            n_shared_experts: fields.usize(names::N_SHARED_EXPERTS),
+            moe_intermediate_size: fields.usize(&["moe_intermediate_size"]),
+            first_k_dense_replace: fields.usize(&["first_k_dense_replace"]),
+            num_nextn_predict_layers: fields.usize(names::NUM_NEXTN_PREDICT_LAYERS),
+            tie_word_embeddings: fields.bool(&["tie_word_embeddings"]),
+            bos_token_ids: fields.token_ids(&["bos_token_id"]),
+            eos_token_ids: fields.token_ids(&["eos_token_id"]),
+            pad_token_ids: fields.token_ids(&["pad_token_id"]),
+            has_auto_map: fields.value(&["auto_map"]).is_some(),
+            notes: json::notes_of(path, fields.into_notes()),
+            raw: Value::Object(object),
+        }
     }
 }
 
 /// The dtype as a plain name. The first Qwen states it by flags.
 fn dtype(fields: &mut Fields<'_>) -> Option<String> {
-    let name = fields.find(&["dtype", "torch_dtype"], "the name of a dtype", |value| match value {
+    let name = fields.find(&names::DTYPE, "the name of a dtype", |value| match value {
         Value::String(name) => Some(name.as_str()),
         Value::Object(parts) => {
             ["", "text_config"].iter().find_map(|key| parts.get(*key)?.as_str())
@@ -123,7 +74,7 @@ fn dtype(fields: &mut Fields<'_>) -> Option<String> {
 
 /// The number of layers, or the length of the list of layer kinds if no number is given.
 fn num_hidden_layers(fields: &mut Fields<'_>) -> Option<usize> {
-    fields.usize(NUM_HIDDEN_LAYERS).or_else(|| {
+    fields.usize(names::NUM_HIDDEN_LAYERS).or_else(|| {
         fields.find(&["layers_block_type"], "a list", |kinds| kinds.as_array().map(Vec::len))
     })
 }
@@ -137,7 +88,7 @@ fn num_key_value_heads(fields: &mut Fields<'_>, heads: Option<usize>) -> Option<
     if flag("multi_query") == Some(true) && flag("new_decoder_architecture") != Some(true) {
         return Some(1);
     }
-    if let Some(number) = fields.usize(NUM_KEY_VALUE_HEADS) {
+    if let Some(number) = fields.usize(names::NUM_KEY_VALUE_HEADS) {
         return Some(number);
     }
     if let Some(number) = fields.usize(&["multi_query_group_num"]).filter(|_| grouped) {
@@ -149,7 +100,7 @@ fn num_key_value_heads(fields: &mut Fields<'_>, heads: Option<usize>) -> Option<
 
 /// The width of a head, as stated or by division.
 fn head_dim(fields: &mut Fields<'_>, width: Option<usize>, heads: Option<usize>) -> Option<usize> {
-    if let Some(stated) = fields.usize(HEAD_DIM) {
+    if let Some(stated) = fields.usize(names::HEAD_DIM) {
         return Some(stated);
     }
     // In the U-Nets of diffusers, which state no number of heads, this field is that number.
@@ -173,7 +124,7 @@ fn sliding_window(fields: &mut Fields<'_>) -> Option<usize> {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::ModelConfig;
+    use super::{ModelConfig, names};
 
     fn config(value: &Value) -> ModelConfig {
         ModelConfig::from_json("config.json", value.to_string().as_bytes()).unwrap()
@@ -205,7 +156,7 @@ mod tests {
 
     #[test]
     fn nested_configurations_come_after_the_top_level() {
-        for nest in super::NESTED {
+        for nest in names::NESTED {
             let inner = json!({"hidden_size": 8, "vocab_size": 100, "model_type": "llama"});
             let nested = nest.rsplit('.').fold(inner, |value, key| json!({ key: value }));
             let mut value = nested.clone();

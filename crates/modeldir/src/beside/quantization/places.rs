@@ -4,12 +4,9 @@ use std::path::Path;
 
 use super::Quantization;
 use super::read::{Object, object_at, read};
+use crate::beside::json_file::JsonFile;
 use crate::json;
 use crate::{ModelConfig, Result};
-
-/// Files beside `config.json` that describe a quantization, in order of precedence.
-pub(crate) const SIDE_CARS: [&str; 3] =
-    ["quantize_config.json", "quant_config.json", "hf_quant_config.json"];
 
 /// Keys of a configuration that describe its quantization, in order of precedence.
 const PLACES: [&str; 5] = [
@@ -21,6 +18,10 @@ const PLACES: [&str; 5] = [
 ];
 
 impl Quantization {
+    /// Files beside `config.json` that describe a quantization, in order of precedence.
+    pub(crate) const SIDE_CARS: [&str; 3] =
+        ["quantize_config.json", "quant_config.json", "hf_quant_config.json"];
+
     /// The quantization described by a model's configuration, if any.
     ///
     /// The keys are `quantization_config` (at the top level or in the text configuration),
@@ -43,8 +44,7 @@ impl Quantization {
     /// [`ErrorKind::Json`](crate::ErrorKind::Json) if the bytes are not a JSON object;
     /// [`ErrorKind::File`](crate::ErrorKind::File) for an empty file or a Git LFS pointer.
     pub fn from_json(path: impl AsRef<Path>, bytes: &[u8]) -> Result<Option<Self>> {
-        let path = path.as_ref();
-        json::text(bytes).and_then(|text| Self::parse(path, text)).map_err(|error| error.at(path))
+        JsonFile::from_bytes(path.as_ref(), bytes)
     }
 
     /// The quantization of a directory: from its configuration, else from a file beside it.
@@ -56,28 +56,23 @@ impl Quantization {
         if let Some(found) = config.and_then(Self::from_config) {
             return Ok(Some(found));
         }
-        for name in SIDE_CARS {
-            let path = directory.join(name);
-            let Some(text) = json::read_if_there(&path, json::MaxBytes::of_json(max_bytes))? else {
-                continue;
-            };
-            let found = Self::parse(&path, &text).map_err(|error| error.at(&path))?;
-            if let Some(found) = found {
+        for name in Self::SIDE_CARS {
+            let found = Option::<Self>::read_if_there(&directory.join(name), max_bytes)?;
+            if let Some(found) = found.flatten() {
                 return Ok(Some(found));
             }
         }
         Ok(None)
     }
+}
 
-    /// Parses a text; notes name `path`, errors do not.
-    fn parse(path: &Path, text: &str) -> Result<Option<Self>> {
-        let (object, notes) = json::parse_object(text)?;
+/// The description in a file beside the configuration; `None` if it describes no weights.
+impl JsonFile for Option<Quantization> {
+    fn from_object(path: &Path, object: Object, notes: Vec<String>) -> Self {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let mut found = side_car(&name, &object, notes);
-        if let Some(found) = &mut found {
-            found.notes = json::notes_of(path, std::mem::take(&mut found.notes));
-        }
-        Ok(found)
+        let mut found = read(&object, &name, notes);
+        found.notes = json::notes_of(path, found.notes);
+        (found.bits.is_some() || found.algorithm.is_some()).then_some(found)
     }
 }
 
@@ -94,12 +89,6 @@ fn described_in(config: &Object) -> Option<Quantization> {
         (_, Some((object, place))) => Some(read(object, place, Vec::new())),
         (None, None) => None,
     }
-}
-
-/// The description in a file beside the configuration; `None` if it describes no weights.
-fn side_car(name: &str, object: &Object, notes: Vec<String>) -> Option<Quantization> {
-    let found = read(object, name, notes);
-    (found.bits.is_some() || found.algorithm.is_some()).then_some(found)
 }
 
 #[cfg(test)]
