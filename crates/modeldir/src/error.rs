@@ -11,6 +11,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
+use tensorfile::reserve::NoMemory;
 use tensorfile::{PathText, Quoted};
 
 pub use fault::{Fault, MissingCause};
@@ -144,6 +145,12 @@ impl From<tensorfile::Error> for Error {
 impl From<tensorfile::ErrorKind> for Error {
     fn from(kind: tensorfile::ErrorKind) -> Self {
         ErrorKind::File(kind).into()
+    }
+}
+
+impl From<NoMemory> for Error {
+    fn from(none: NoMemory) -> Self {
+        tensorfile::ErrorKind::from(none).into()
     }
 }
 

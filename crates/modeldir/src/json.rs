@@ -11,7 +11,7 @@ mod replace;
 use std::io::Read;
 use std::path::Path;
 
-use tensorfile::{LfsPointer, Limit, LimitOn, PathText, Remedy, SourceFile};
+use tensorfile::{LfsPointer, Limit, LimitOn, PathText, Remedy, SourceFile, reserve};
 
 use crate::{Error, ErrorKind, Result};
 
@@ -135,11 +135,8 @@ fn refuse_other(first: &[u8]) -> Result<()> {
 
 /// The bytes of a file, as many as it had when it was opened; an error if they cannot be allocated.
 fn read_bytes(path: &Path, file: &SourceFile) -> Result<Vec<u8>> {
-    let no_memory =
-        |byte_len| Error::from(tensorfile::ErrorKind::OutOfMemory { byte_len }).at(path);
-    let len = usize::try_from(file.opened_bytes()).map_err(|_| no_memory(usize::MAX))?;
-    let mut bytes = Vec::new();
-    bytes.try_reserve_exact(len).map_err(|_| no_memory(len))?;
+    let len = usize::try_from(file.opened_bytes()).unwrap_or(usize::MAX);
+    let mut bytes = reserve::list(len).map_err(|none| Error::from(none).at(path))?;
     // `read_to_end` does not zero the buffer first, which would take as long as the read.
     let read = file.file().take(file.opened_bytes()).read_to_end(&mut bytes);
     if !matches!(read, Ok(read) if read == len) {

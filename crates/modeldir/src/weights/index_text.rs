@@ -19,7 +19,7 @@ use tensorfile::{MetadataBuilder, shortened};
 
 use crate::json::{self, JsonError};
 use crate::weights::shard_path;
-use crate::{Error, ErrorKind, Result};
+use crate::{ErrorKind, Result};
 
 /// The longest text in which every name has a position that fits a `u32`. A name with escapes is at
 /// least as long as its unescaped form, so the unescaped names appended to the text at most double
@@ -80,7 +80,7 @@ pub(crate) fn parse(text: &str) -> Result<IndexText> {
         done => return done,
     };
     // Memory for a second text of the same length.
-    reserve::check::<u8>(text.len()).map_err(no_memory)?;
+    reserve::check::<u8>(text.len())?;
     let Some(blanked) = json::blank_non_finite(text) else { return Err(error) };
     match parse_json(&blanked) {
         // The value of the wrong type may be the blanked number itself.
@@ -127,12 +127,7 @@ fn bare_pairs<'a>(text: &'a str, json: &'a str) -> Result<Pairs<'a>> {
 
 /// The value read, or an error if an allocation failed meanwhile.
 fn complete<T>(lack: Option<NoMemory>, read: T) -> Result<T> {
-    lack.map_or(Ok(read), |none| Err(no_memory(none)))
-}
-
-/// The error for a failed allocation.
-pub(crate) fn no_memory(none: NoMemory) -> Error {
-    tensorfile::ErrorKind::from(none).into()
+    lack.map_or(Ok(read), |none| Err(none.into()))
 }
 
 /// Reads an index in any form; `json` is the text without its byte-order mark.

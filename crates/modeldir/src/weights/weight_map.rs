@@ -3,7 +3,7 @@
 
 use tensorfile::reserve::{self, NoMemory};
 
-use crate::weights::index_text::{self, Entry, no_memory};
+use crate::weights::index_text::{self, Entry};
 use crate::weights::natural;
 use crate::{ErrorKind, Result};
 
@@ -39,13 +39,13 @@ impl WeightMap {
         let total_size = parsed.metadata.total_size.map(DeclaredSize);
         let metadata = parsed.metadata.strings;
         let (mut entries, is_bare) = (parsed.entries, parsed.is_bare);
-        reserve::push_str(&mut text, &parsed.unescaped).map_err(no_memory)?;
-        let shards = sort_shards(parsed.shards, &mut entries).map_err(no_memory)?;
+        reserve::push_str(&mut text, &parsed.unescaped)?;
+        let shards = sort_shards(parsed.shards, &mut entries)?;
 
         let name = |entry: &Entry| text.as_bytes().get(entry.name()).unwrap_or_default();
         if !parsed.is_ascending {
             // A stable sort is fast on the sorted runs that indexes consist of.
-            reserve::check::<Entry>(entries.len()).map_err(no_memory)?;
+            reserve::check::<Entry>(entries.len())?;
             entries.sort_by(|a, b| name(a).cmp(name(b)));
             let mut pairs = entries.iter().zip(entries.iter().skip(1));
             if let Some((twice, _)) = pairs.find(|(a, b)| name(a) == name(b)) {

@@ -50,7 +50,7 @@ impl Index {
         options: &OpenOptions,
     ) -> Result<(Self, Findings)> {
         let span = debug_span!("index", shards = shard_paths.len(), tensors = Empty).entered();
-        let no_memory = |none| no_memory(root, none);
+        let no_memory = |none: NoMemory| Error::from(none).at(root);
         let wanted = wanted(map).map_err(no_memory)?;
         let opened = shard::open_all(root, shard_paths, &wanted, options)?;
         let Numbered { shards, fits, lost } =
@@ -132,7 +132,7 @@ fn judge(
     joined: &Joined<'_>,
     options: &OpenOptions,
 ) -> Result<Vec<Fault>> {
-    let no_memory = |none| no_memory(root, none);
+    let no_memory = |none: NoMemory| Error::from(none).at(root);
     // If no shard can be opened, skipping leaves no model.
     let skips = options.missing_shards == MissingShards::Skip && !shards.is_empty();
     let (mut skipped, mut faults) = (Vec::new(), Vec::new());
@@ -200,10 +200,6 @@ fn find_aliases(
     let is_stored =
         |name: &str| order.binary_search_by(|slot| shards.name(*slot).cmp(name)).is_ok();
     alias::find(is_stored, sources)
-}
-
-fn no_memory(root: &Path, none: NoMemory) -> Error {
-    Error::from(tensorfile::ErrorKind::from(none)).at(root)
 }
 
 /// The fault for an unusable shard.

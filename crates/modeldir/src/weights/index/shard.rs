@@ -4,14 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
-use tensorfile::reserve::{self, NoMemory};
-use tensorfile::{ErrorKind, Identity, Metadata, TensorFile, TensorInfo};
+use tensorfile::{Identity, Metadata, TensorFile, TensorInfo, reserve};
 
 use super::id::ShardId;
 use crate::open_options::OpenOptions;
 use crate::threads::MAX_OPEN_FILES;
 use crate::weights::join::{self, Fit, Wanted};
-use crate::{Result, threads};
+use crate::{Error, Result, threads};
 
 /// A weight file of the model.
 #[derive(Clone, Debug)]
@@ -117,15 +116,14 @@ pub(super) fn open_all<'m>(
     wanted: &[Vec<Wanted<'m>>],
     options: &OpenOptions,
 ) -> Result<Vec<Opened<'m>>> {
-    let no_memory = |path: PathBuf, none: NoMemory| ErrorKind::from(none).at(path);
     let open = |(i, path): (usize, &PathBuf)| {
         let file = ShardFile::open(root, path, options)?;
         let fit = wanted.get(i).map_or(Ok(Fit::default()), |of| join::fit(&file.tensors, of));
-        Ok((file, fit.map_err(|none| no_memory(root.join(path), none))?))
+        Ok((file, fit.map_err(|none| tensorfile::Error::from(none).at(root.join(path)))?))
     };
     // Memory for the list collected below.
     let asked = reserve::check::<Opened<'_>>(paths.len());
-    asked.map_err(|none| no_memory(root.to_owned(), none))?;
+    asked.map_err(|none| Error::from(none).at(root))?;
     let threads = threads::count(options.threads, paths.len()).min(MAX_OPEN_FILES);
     threads::in_pool(threads, |pool| {
         pool.install(|| paths.par_iter().enumerate().map(open).collect())
