@@ -1,4 +1,5 @@
 //! Aliases: names that stand for a tensor stored under another name, such as tied weights.
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -130,17 +131,17 @@ pub(crate) fn find<'a>(
     sources: AliasSources<'a, impl Iterator<Item = (&'a str, &'a str)>>,
 ) -> (Aliases, usize) {
     let mut found: BTreeMap<&'a str, (&'a str, AliasRule)> = BTreeMap::new();
-    let (mut from_metadata, mut left_out) = (0, 0);
+    let (mut from_metadata, mut left_out) = (0_usize, 0_usize);
     let mut add = |name: &'a str, target: &'a str, rule: AliasRule| {
         if is_stored(name) || !is_stored(target) || found.contains_key(name) {
             return;
         }
         if rule == AliasRule::Metadata {
             if from_metadata == MAX_FROM_METADATA {
-                left_out += 1;
+                left_out = left_out.saturating_add(1);
                 return;
             }
-            from_metadata += 1;
+            from_metadata = from_metadata.saturating_add(1);
         }
         found.insert(name, (target, rule));
     };

@@ -1,4 +1,5 @@
 //! Joins the tensors of the shards with the weight map, in both directions; pure.
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 use std::cmp::Ordering;
 
@@ -23,7 +24,8 @@ pub(crate) struct Wanted<'m> {
     name: &'m str,
 }
 
-/// Groups the entries of a weight map, sorted by name, by shard.
+/// Groups the entries of a weight map, sorted by name, by shard. Every shard has a length in
+/// `tensors_per_shard`.
 pub(crate) fn wanted<'m>(
     entries: impl Iterator<Item = (&'m str, usize)>,
     tensors_per_shard: &[usize],
@@ -33,7 +35,9 @@ pub(crate) fn wanted<'m>(
         shards.push(reserve::list(*len)?);
     }
     for (position, (name, shard)) in (0..).zip(entries) {
-        reserve::push(&mut shards[shard], Wanted { position, name })?;
+        if let Some(wanted) = shards.get_mut(shard) {
+            reserve::push(wanted, Wanted { position, name })?;
+        }
     }
     Ok(shards)
 }
@@ -123,7 +127,9 @@ pub(crate) fn with_map<'m>(
     joined.absent = reserve::list(num_absent)?;
     for (shard, fit) in (0..).zip(fits) {
         for (position, tensor) in fit.found {
-            order[position as usize] = Some(Slot { shard, tensor });
+            if let Some(slot) = order.get_mut(position as usize) {
+                *slot = Some(Slot { shard, tensor });
+            }
         }
         strays.extend(fit.strays.into_iter().map(|tensor| Slot { shard, tensor }));
         let absent = |name| Absent { name, shard, found_in: None };
@@ -204,13 +210,13 @@ impl<'m> Joined<'m> {
         reserve::check::<Slot>(self.order.len())?;
         self.order.sort_by(|a, b| by_name_and_shard(shards, *a, *b));
         let duplicates = &mut self.duplicates;
-        let (mut copies, mut added) = (0, Ok(()));
+        let (mut was_copy, mut added) = (false, Ok(()));
         self.order.dedup_by(|copy, first| {
             let is_copy = shards.name(*copy) == shards.name(*first);
-            copies = if is_copy { copies + 1 } else { 0 };
-            if copies == 1 && added.is_ok() {
+            if is_copy && !was_copy && added.is_ok() {
                 added = reserve::push(duplicates, (*first, *copy));
             }
+            was_copy = is_copy;
             is_copy
         });
         added
@@ -222,116 +228,4 @@ fn by_name_and_shard(shards: &(impl Tensors + ?Sized), a: Slot, b: Slot) -> Orde
 }
 
 #[cfg(test)]
-mod tests {
-
-    use tensorfile::{Header, HeaderOptions, TensorInfo};
-
-    use super::{Absent, Joined, Slot, Tensors, fit, wanted, with_map, without_map};
-    use crate::open_options::Unindexed;
-
-    struct Shards(Vec<Vec<TensorInfo>>);
-
-    impl Tensors for Shards {
-        fn name(&self, slot: Slot) -> &str {
-            self.0[slot.shard as usize][slot.tensor as usize].name()
-        }
-    }
-
-    /// One-byte tensors in shards: the first list is shard 0.
-    fn shards(names: &[&[&str]]) -> Shards {
-        Shards(names.iter().map(|names| shard(names)).collect())
-    }
-
-    fn shard(names: &[&str]) -> Vec<TensorInfo> {
-        let entry = |(i, name): (usize, &&str)| {
-            format!(r#""{name}":{{"dtype":"U8","shape":[1],"data_offsets":[{i},{}]}}"#, i + 1)
-        };
-        let entries: Vec<String> = names.iter().enumerate().map(entry).collect();
-        let json = format!("{{{}}}", entries.join(","));
-        let mut file = (json.len() as u64).to_le_bytes().to_vec();
-        file.extend(json.bytes());
-        file.resize(file.len() + names.len(), 0);
-        let header = Header::from_bytes(&file, &HeaderOptions::default());
-        header.unwrap().into_parts().0
-    }
-
-    /// Joins with a map of names to shards; every shard is present.
-    fn join<'m>(shards: &Shards, map: &[(&'m str, usize)], policy: Unindexed) -> Joined<'m> {
-        let count = |shard| map.iter().filter(|(_, of)| *of == shard).count();
-        let counts: Vec<usize> = (0..shards.0.len()).map(count).collect();
-        let wanted = wanted(map.iter().copied(), &counts).unwrap();
-        let fits = shards.0.iter().zip(&wanted).map(|(tensors, wanted)| fit(tensors, wanted));
-        let fits = fits.collect::<Result<_, _>>().unwrap();
-        with_map(shards, fits, map.iter().map(|(name, _)| *name), policy).unwrap()
-    }
-
-    /// Names and shards of slots.
-    fn named<'s>(shards: &'s Shards, slots: &[Slot]) -> Vec<(&'s str, u32)> {
-        slots.iter().map(|slot| (shards.name(*slot), slot.shard)).collect()
-    }
-
-    #[test]
-    fn the_map_decides_between_copies_whatever_the_order_of_shards() {
-        let shards = shards(&[&["a", "b"], &["b", "a"]]);
-        let joined = join(&shards, &[("a", 1), ("b", 0)], Unindexed::Include);
-        assert_eq!(named(&shards, &joined.order), [("a", 1), ("b", 0)]);
-        assert_eq!(named(&shards, &joined.stale), [("a", 0), ("b", 1)]);
-        assert_eq!((joined.absent, joined.unindexed), (vec![], vec![]));
-    }
-
-    #[test]
-    fn a_mapped_tensor_that_is_elsewhere_or_nowhere_is_absent() {
-        let shards = shards(&[&["b"], &["a"]]);
-        let map = [("a", 0), ("b", 0), ("c", 1), ("z", 1)];
-        let joined = join(&shards, &map, Unindexed::Include);
-        let absent = |name, shard, found_in| Absent { name, shard, found_in };
-        assert_eq!(
-            joined.absent,
-            [absent("a", 0, Some(1)), absent("c", 1, None), absent("z", 1, None)]
-        );
-        assert_eq!(named(&shards, &joined.order), [("b", 0)]);
-    }
-
-    #[test]
-    fn tensors_of_a_lost_shard_are_not_named_again() {
-        let shards = shards(&[&["a"]]);
-        let wanted = wanted([("a", 0), ("b", 1)].into_iter(), &[1, 1]).unwrap();
-        let fits = vec![fit(&shards.0[0], &wanted[0]).unwrap()];
-        let joined = with_map(&shards, fits, ["a", "b"].into_iter(), Unindexed::Error).unwrap();
-        assert_eq!(named(&shards, &joined.order), [("a", 0)]);
-        assert_eq!(joined.absent, []);
-    }
-
-    #[test]
-    fn unindexed_tensors_follow_the_policy() {
-        let shards = shards(&[&["x", "a", "m"]]);
-        for (policy, expected) in [
-            (Unindexed::Include, vec![("a", 0), ("m", 0), ("x", 0)]),
-            (Unindexed::Ignore, vec![("a", 0)]),
-            (Unindexed::Error, vec![("a", 0)]),
-        ] {
-            let joined = join(&shards, &[("a", 0)], policy);
-            assert_eq!(named(&shards, &joined.order), expected, "{policy:?}");
-            assert_eq!(named(&shards, &joined.unindexed), [("m", 0), ("x", 0)]);
-        }
-    }
-
-    #[test]
-    fn two_unindexed_copies_are_a_duplicate() {
-        let shards = shards(&[&["x"], &["x"], &["x"]]);
-        let joined = join(&shards, &[], Unindexed::Include);
-        let slot = |shard| Slot { shard, tensor: 0 };
-        assert_eq!(joined.duplicates, [(slot(0), slot(1))]);
-        let ignored = join(&shards, &[], Unindexed::Ignore);
-        assert_eq!((ignored.duplicates, ignored.order), (vec![], vec![]));
-    }
-
-    #[test]
-    fn without_a_map_every_name_must_be_unique() {
-        let shards = shards(&[&["b", "a"], &["c", "b"], &["b"]]);
-        let joined = without_map(&shards, [2, 2, 1].into_iter()).unwrap();
-        assert_eq!(named(&shards, &joined.order), [("a", 0), ("b", 0), ("c", 1)]);
-        let [(first, second)] = joined.duplicates[..] else { panic!("one name is twice there") };
-        assert_eq!(named(&shards, &[first, second]), [("b", 0), ("b", 1)]);
-    }
-}
+mod tests;
