@@ -8,6 +8,7 @@ mod input;
 mod inside;
 mod listing;
 mod missing;
+mod names;
 mod numbered;
 mod present;
 
@@ -104,7 +105,7 @@ fn configured(folder: &Folder<'_>, config: &Path, value: &str) -> Result<Choice>
         PathText(name),
         PathText(path.as_ref().as_ref())
     );
-    if path.ends_with(family::INDEX_ENDING) {
+    if path.ends_with(names::INDEX_ENDING) {
         return Ok(folder.named_index(&path)?.remarking(remark));
     }
     let file = shard_path::normalise(value).map_err(refuse)?;
