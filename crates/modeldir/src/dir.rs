@@ -1,9 +1,12 @@
 //! `ModelDir`: an opened model directory.
 
+mod plans;
+mod report;
+
 use std::path::Path;
 use std::sync::Arc;
 
-use tensorfile::{PathText, Selection, Tensor};
+use tensorfile::PathText;
 use tracing::debug_span;
 use tracing::field::Empty;
 
@@ -13,14 +16,12 @@ use crate::beside::generation::GenerationConfig;
 use crate::beside::quantization::Quantization;
 use crate::beside::tokenizer::TokenizerFiles;
 use crate::open_options::OpenOptions;
-use crate::partition::{Partition, TensorShape, Topology};
-use crate::plan::LoadPlan;
-use crate::report::{Report, TotalSize};
-use crate::resolve::{self, Resolved};
-use crate::store::TensorStore;
-use crate::weights::index::build::Findings;
+use crate::report::Report;
+use crate::resolve;
 use crate::weights::index::{Index, IndexedTensor, Shard};
 use crate::{Error, ErrorKind, Result};
+
+use self::report::report;
 
 /// An opened model directory: its tensors by name, and the files beside the weights.
 ///
@@ -205,93 +206,6 @@ impl ModelDir {
     pub fn tokenizer(&self) -> &TokenizerFiles {
         &self.beside.tokenizer
     }
-
-    /// Returns a plan that loads every tensor. Does no I/O.
-    #[must_use]
-    pub fn plan(&self) -> LoadPlan {
-        LoadPlan::new(&self.index, self.index.iter())
-    }
-
-    /// Reads one tensor into memory of its own; for an alias, its target.
-    ///
-    /// Blocks. To read several tensors, use a [plan](Self::plan), which reads adjacent tensors
-    /// together.
-    ///
-    /// # Errors
-    ///
-    /// As [`LoadPlan::only`] and [`LoadPlan::load`].
-    pub fn read(&self, name: &str) -> Result<Tensor> {
-        let plan = self.plan_one(name)?;
-        plan.load()?.remove(name)
-    }
-
-    /// Reads a part of one tensor into memory of its own; for an alias, of its target.
-    ///
-    /// ```
-    /// use modeldir::{ModelDir, Selection};
-    ///
-    /// # let path = modeldir_fixtures::model("llama");
-    /// let model = ModelDir::open(path)?;
-    /// let rows = model.read_selection("lm_head.weight", &Selection::all().with_range(0, 10..12))?;
-    /// assert_eq!(rows.shape(), [2, 64]);
-    /// # Ok::<(), modeldir::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// As [`read`](Self::read), and [`ErrorKind::File`] if the selection does not fit the tensor.
-    pub fn read_selection(&self, name: &str, selection: &Selection) -> Result<Tensor> {
-        let plan = self.plan_one(name)?.select(|_| Some(selection.clone()))?;
-        plan.load()?.remove(name)
-    }
-
-    /// Returns a plan of the parts that one rank of a distributed job loads.
-    ///
-    /// The rules of `partition` select the parts by tensor name, for the rank that `topology`
-    /// describes. [`LoadPlan::partition_report`] lists rules and tensors without a match. Does no
-    /// I/O.
-    ///
-    /// ```
-    /// use modeldir::{ModelDir, Partition, Rank, Topology};
-    ///
-    /// # let path = modeldir_fixtures::model("llama");
-    /// let model = ModelDir::open(path)?;
-    /// let rules = br#"{"rules": [
-    ///     {"match": "**.(q|k|v|gate|up)_proj.weight", "tp": "col"},
-    ///     {"match": "**.(o|down)_proj.weight", "tp": "row"},
-    ///     {"match": "**.(lm_head|embed_tokens).weight", "tp": "vocab"}
-    /// ]}"#;
-    /// let partition = Partition::from_json(rules)?;
-    /// let plan = model.plan_for(&partition, &Topology::tensor_parallel(Rank::new(1, 4)?))?;
-    /// let store = plan.load()?;
-    /// assert_eq!(store.get("model.layers.0.mlp.down_proj.weight")?.shape(), [64, 44]);
-    /// assert_eq!(store.get("lm_head.weight")?.shape(), [80, 64]);
-    /// # Ok::<(), modeldir::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// As [`Partition::cut`], and those of [`quantization`](Self::quantization).
-    pub fn plan_for(&self, partition: &Partition, topology: &Topology) -> Result<LoadPlan> {
-        let quantization = self.quantization()?;
-        let shapes: Vec<_> =
-            self.index.iter().map(|tensor| TensorShape::from(tensor.info())).collect();
-        let cut = partition.cut_sorted(topology, quantization, &shapes);
-        LoadPlan::for_rank(&self.index, cut.map_err(|error| error.at(self.path()))?)
-    }
-
-    /// Loads every tensor with default options; short for `plan().load()`.
-    ///
-    /// # Errors
-    ///
-    /// As [`LoadPlan::load`].
-    pub fn load(&self) -> Result<TensorStore> {
-        self.plan().load()
-    }
-
-    fn plan_one(&self, name: &str) -> Result<LoadPlan> {
-        Ok(LoadPlan::new(&self.index, [self.index.resolve(name)?]))
-    }
 }
 
 /// How the weights are quantized, by the configuration or a file beside it. Fails with the error of
@@ -307,53 +221,4 @@ fn quantization(
         Err(error) => return Err(error.clone()),
     };
     Quantization::in_directory(root, config, max_json_bytes)
-}
-
-/// The note about metadata entries for aliases beyond the limit.
-fn aliases_left_out(count: usize) -> Option<String> {
-    let note = || format!("metadata has {count} entries for aliases beyond those that are kept");
-    (count > 0).then(note)
-}
-
-/// Bytes of the tensors that the weight map names.
-fn mapped_bytes(index: &Index, findings: &Findings) -> u64 {
-    let strays = &findings.unindexed;
-    let is_mapped = |name: &str| strays.binary_search_by(|s| s.tensor.as_str().cmp(name)).is_err();
-    let mapped = index.iter().filter(|tensor| is_mapped(tensor.name()));
-    mapped.map(|tensor| tensor.byte_len() as u64).sum()
-}
-
-/// Builds the report of what was ignored or odd.
-fn report(
-    index: &Index,
-    resolved: Resolved,
-    findings: Findings,
-    config: Option<&ModelConfig>,
-) -> Report {
-    let total_size = resolved.index.as_ref().and_then(|file| file.map.total_size());
-    let total_size = total_size.map(|declared| TotalSize {
-        declared: declared.as_str().to_owned(),
-        declared_bytes: declared.byte_len(),
-        tensor_bytes: mapped_bytes(index, &findings),
-        file_bytes: index.shards().iter().map(Shard::file_bytes).sum(),
-    });
-    let trailing = index.shards().iter().filter(|shard| shard.trailing_bytes() > 0);
-    let mut notes = resolved.notes;
-    notes.extend(config.into_iter().flat_map(ModelConfig::notes).cloned());
-    notes.extend(aliases_left_out(findings.aliases_left_out));
-    Report {
-        family: resolved.family,
-        index_file: resolved.index.map(|file| {
-            file.path.strip_prefix(&index.root).map_or_else(|_| file.path.clone(), Path::to_owned)
-        }),
-        ignored_files: resolved.ignored,
-        unindexed: findings.unindexed,
-        stale: findings.stale,
-        total_size,
-        skipped: findings.skipped,
-        trailing_bytes: trailing.map(|s| (s.path().to_owned(), s.trailing_bytes())).collect(),
-        aliases: index.aliases.shared(),
-        notes,
-        remarks: resolved.remarks,
-    }
 }
