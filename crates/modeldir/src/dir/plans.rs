@@ -42,7 +42,8 @@ impl ModelDir {
     ///
     /// # Errors
     ///
-    /// As [`read`](Self::read), and [`ErrorKind::File`](crate::ErrorKind::File) if the selection does not fit the tensor.
+    /// As [`read`](Self::read), and [`ErrorKind::File`](crate::ErrorKind::File) if the selection does
+    /// not fit the tensor.
     pub fn read_selection(&self, name: &str, selection: &Selection) -> Result<Tensor> {
         let plan = self.plan_one(name)?.select(|_| Some(selection.clone()))?;
         plan.load()?.remove(name)
