@@ -1,5 +1,8 @@
 //! Reads JSON files; no other module does. Checks a file before parsing: its kind, size, encoding.
 
+// Applies to the modules below too.
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
+
 mod deep;
 mod duplicates;
 mod error;
@@ -24,6 +27,9 @@ pub(crate) use replace::replace_strings;
 
 /// The default limit for a JSON file: 64 MiB.
 pub(crate) const DEFAULT_MAX_BYTES: u64 = 64 << 20;
+
+/// The byte-order mark.
+const MARK: char = '\u{feff}';
 
 /// The limit for a file in bytes, and what raises it, if anything does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,8 +65,9 @@ impl MaxBytes {
 /// The text of a regular file, without its byte-order mark. Never blocks on a FIFO.
 pub(crate) fn read(path: &Path, max: MaxBytes) -> Result<String> {
     let mut text = read_with_mark(path, max)?;
-    let mark_len = text.len() - without_mark(&text).len();
-    text.drain(..mark_len);
+    if text.starts_with(MARK) {
+        text.remove(0);
+    }
     Ok(text)
 }
 
@@ -101,7 +108,7 @@ pub(crate) fn text(bytes: &[u8]) -> Result<&str> {
 
 /// The text after its byte-order mark.
 pub(crate) fn without_mark(text: &str) -> &str {
-    text.strip_prefix('\u{feff}').unwrap_or(text)
+    text.strip_prefix(MARK).unwrap_or(text)
 }
 
 /// Prefixes each note with the name of the file at `path`.
@@ -115,7 +122,7 @@ pub(crate) fn check_is_there(path: &Path) -> Result<()> {
     let file = SourceFile::open(path)?;
     let mut first = [0; 512];
     let len = usize::try_from(file.opened_bytes()).unwrap_or(usize::MAX).min(first.len());
-    let first = &mut first[..len];
+    let first = first.get_mut(..len).unwrap_or_default();
     file.read_exact_at(first, 0)?;
     refuse_other(first).map_err(|error| error.at(path))
 }

@@ -19,6 +19,9 @@
 //! Some launchers, such as Ray and vLLM, pass the rank to workers as an argument: use
 //! [`Rank::new`](crate::Rank::new).
 
+// Applies to the modules below too.
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
+
 mod error;
 mod launcher;
 mod process_rank;

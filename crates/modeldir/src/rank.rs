@@ -1,4 +1,5 @@
 //! `Rank`: a rank and the number of ranks.
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 use std::fmt;
 use std::ops::Range;
@@ -85,18 +86,19 @@ impl Rank {
     /// `None` if `group_size` does not divide the size.
     pub(crate) fn split(self, group_size: usize) -> Option<(Self, Self)> {
         let groups = self.size.checked_div(group_size)?;
-        let group = Self { rank: self.rank / group_size, size: groups };
-        let within = Self { rank: self.rank % group_size, size: group_size };
+        let group = Self { rank: self.rank.checked_div(group_size)?, size: groups };
+        let within = Self { rank: self.rank.checked_rem(group_size)?, size: group_size };
         (groups.checked_mul(group_size) == Some(self.size)).then_some((group, within))
     }
 
     /// The range of this rank in `count` items: all ranks get equally many, or the first ranks one
     /// more.
     pub(crate) fn share(self, count: usize) -> Range<usize> {
-        // A size is never 0.
-        let (each, more) = (count / self.size, count % self.size);
-        let start = each * self.rank + self.rank.min(more);
-        start..start + each + usize::from(self.rank < more)
+        // A size is never 0, and no end is beyond `count`.
+        let each = count.checked_div(self.size).unwrap_or(0);
+        let more = count.checked_rem(self.size).unwrap_or(0);
+        let start = |rank: usize| each.saturating_mul(rank).saturating_add(rank.min(more));
+        start(self.rank)..start(self.rank.saturating_add(1))
     }
 }
 

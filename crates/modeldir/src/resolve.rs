@@ -1,5 +1,8 @@
 //! Finds the weight files of a path. Reads folders and indexes, opens no shard.
 
+// Applies to the modules below too.
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
+
 mod choice;
 mod family;
 mod ignored;

@@ -1,6 +1,7 @@
 //! What a selection takes of one dimension of a tensor. Pure.
 //!
-//! Arithmetic is unchecked here, for the reason given in `byte_runs`.
+//! Arithmetic is unchecked here, as in `byte_runs`: no range is empty or ends past its dimension. So
+//! an index times the stride is at most the number of elements, and its bits fit a `usize`.
 #![deny(clippy::indexing_slicing)]
 
 use std::ops::Range;

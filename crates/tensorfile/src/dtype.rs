@@ -1,4 +1,5 @@
 //! The element types of the format: names in headers, bits per element, alignment.
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 use std::fmt;
 use std::str::FromStr;

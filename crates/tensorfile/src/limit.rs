@@ -1,4 +1,5 @@
 //! `Limit`: a limit that was exceeded, and what would help.
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 use std::fmt;
 

@@ -1,4 +1,5 @@
 //! Text from files, escaped and shortened for messages.
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 use std::fmt;
 use std::path::Path;
@@ -75,16 +76,16 @@ impl fmt::Display for PathText<'_> {
         let (head, tail) = (MAX_PATH_CHARS - PATH_END_CHARS, PATH_END_CHARS);
         text.chars().take(within(text.chars(), head)).try_for_each(|c| write_shown(f, c))?;
         f.write_str("…")?;
-        let skipped = text.chars().count() - within(text.chars().rev(), tail);
+        let skipped = text.chars().count().saturating_sub(within(text.chars().rev(), tail));
         text.chars().skip(skipped).try_for_each(|c| write_shown(f, c))
     }
 }
 
 /// How many leading characters take at most `max` characters when escaped.
 fn within(chars: impl Iterator<Item = char>, max: usize) -> usize {
-    let mut shown = 0;
+    let mut shown = 0_usize;
     let fits = |c: &char| {
-        shown += shown_len(*c);
+        shown = shown.saturating_add(shown_len(*c));
         shown <= max
     };
     chars.take_while(fits).count()

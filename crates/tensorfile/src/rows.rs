@@ -1,6 +1,7 @@
 //! Groups the runs of a selection into evenly spaced rows, without a list of every run. Pure.
 //!
-//! Arithmetic is unchecked here, for the reason given in `byte_runs`.
+//! Arithmetic is unchecked here, as in `byte_runs`: each group has at least one selected element, so
+//! that their number fits a `usize`; and a position is one of an element, so that its bits fit one.
 #![deny(clippy::indexing_slicing)]
 
 use std::ops::Range;

@@ -1,4 +1,5 @@
 //! Names similar to one that was not found.
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 /// Most names returned.
 const MAX_SIMILAR: usize = 3;
@@ -48,8 +49,10 @@ fn differ_in_one_place(a: &str, b: &str) -> bool {
     let shorter = a.len().min(b.len());
     let start = a.iter().zip(b).take_while(|(a, b)| a == b).count();
     let ends = a.iter().rev().zip(b.iter().rev());
-    let end = ends.take(shorter - start).take_while(|(a, b)| a == b).count();
-    a.len().max(b.len()) - start - end <= MAX_EDIT && start + end > 0
+    let rest = shorter.saturating_sub(start);
+    let end = ends.take(rest).take_while(|(a, b)| a == b).count();
+    let same = start.saturating_add(end);
+    a.len().max(b.len()).saturating_sub(same) <= MAX_EDIT && same > 0
 }
 
 #[cfg(test)]

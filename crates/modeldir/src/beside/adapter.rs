@@ -1,4 +1,5 @@
 //! `adapter_config.json`: what an adapter of another model changes.
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 use std::path::Path;
 

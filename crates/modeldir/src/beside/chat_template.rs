@@ -1,4 +1,5 @@
 //! Chat templates, from whichever file of the directory holds them.
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,5 +1,8 @@
 //! `config.json`: the shape of a model, as a loader or a server needs it.
 
+// Applies to the modules below too.
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
+
 mod dtype;
 mod names;
 mod read;

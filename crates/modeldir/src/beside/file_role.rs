@@ -1,4 +1,5 @@
 //! The roles of the files beside the weights, and the names of each.
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 use std::fmt;
 
@@ -114,6 +115,11 @@ impl FileRole {
         }
     }
 
+    /// The first of its [`names`](Self::names).
+    pub(crate) fn name(self) -> &'static str {
+        self.names().first().copied().unwrap_or_default()
+    }
+
     /// The best of these names that has this role.
     pub(crate) fn find<'n>(self, names: &[&'n str]) -> Option<&'n str> {
         let listed = |name: &&str| names.iter().copied().find(|listed| listed == name);
@@ -137,7 +143,7 @@ impl FileRole {
 impl fmt::Display for FileRole {
     /// Writes the first of the role's names, such as `tokenizer.json`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.names()[0])
+        f.write_str(self.name())
     }
 }
 

@@ -1,4 +1,5 @@
 //! `generation_config.json`: the defaults for text generation.
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 use std::path::Path;
 

@@ -1,4 +1,5 @@
 //! `JsonFile`: what a JSON file beside the weights says, as a type.
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 use std::path::Path;
 

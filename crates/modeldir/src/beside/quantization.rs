@@ -1,5 +1,8 @@
 //! The quantization of the weights, as described by a directory.
 
+// Applies to the modules below too.
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
+
 mod places;
 mod read;
 

@@ -1,4 +1,5 @@
 //! The files beside the weights by role; each is parsed on demand.
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -147,7 +148,7 @@ impl TokenizerFiles {
     }
 
     fn existing(&self, role: FileRole) -> Result<&Path> {
-        let what = role.names()[0];
+        let what = role.name();
         self.path(role).ok_or_else(|| ErrorKind::NoFile { what }.at(&self.directory))
     }
 

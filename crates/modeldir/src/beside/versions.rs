@@ -1,4 +1,5 @@
 //! Versioned file names: a directory can keep one file for each version of its reader.
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 use serde_json::Value;
 

@@ -1,4 +1,5 @@
 //! The folder of the hub cache, by environment variables.
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -23,11 +23,11 @@ fn replace(text: &str, with: impl Fn(&str) -> String) -> Option<String> {
     let mut replaced = String::with_capacity(text.len());
     let mut copied = 0;
     for (range, name) in literals {
-        replaced.push_str(&text[copied..range.start]);
+        replaced.push_str(text.get(copied..range.start).unwrap_or_default());
         replaced.push_str(&with(name));
         copied = range.end;
     }
-    replaced.push_str(&text[copied..]);
+    replaced.push_str(text.get(copied..).unwrap_or_default());
     Some(replaced)
 }
 
@@ -53,12 +53,12 @@ impl Iterator for Literals<'_> {
                 b'-' | b'I' | b'N' => {
                     if let Some(name) = literal_at(bytes, self.at) {
                         let start = self.at;
-                        self.at += name.len();
+                        self.at = self.at.saturating_add(name.len());
                         return Some((start..self.at, name));
                     }
-                    self.at += 1;
+                    self.at = self.at.saturating_add(1);
                 }
-                _ => self.at += 1,
+                _ => self.at = self.at.saturating_add(1),
             }
         }
         None
@@ -67,12 +67,12 @@ impl Iterator for Literals<'_> {
 
 /// The end of the string that starts at `start`.
 pub(super) fn string_end(bytes: &[u8], start: usize) -> usize {
-    let mut at = start + 1;
+    let mut at = start.saturating_add(1);
     while let Some(byte) = bytes.get(at) {
         match byte {
-            b'"' => return at + 1,
-            b'\\' => at += 2,
-            _ => at += 1,
+            b'"' => return at.saturating_add(1),
+            b'\\' => at = at.saturating_add(2),
+            _ => at = at.saturating_add(1),
         }
     }
     bytes.len()
@@ -91,19 +91,19 @@ fn literal_at(bytes: &[u8], start: usize) -> Option<&'static str> {
 
 /// The offset in `text` that corresponds to an offset in its rewritten form.
 pub(super) fn original_offset(text: &str, rewritten_offset: usize) -> usize {
-    let mut grown = 0;
+    let mut grown = 0_usize;
     for (range, name) in (Literals { text, at: 0 }) {
-        let start = range.start + grown;
+        let start = range.start.saturating_add(grown);
         if rewritten_offset < start {
             break;
         }
         let byte_len = replacement(name).len();
-        if rewritten_offset < start + byte_len {
+        if rewritten_offset < start.saturating_add(byte_len) {
             return range.start;
         }
-        grown += byte_len - name.len();
+        grown = grown.saturating_add(byte_len.saturating_sub(name.len()));
     }
-    rewritten_offset - grown
+    rewritten_offset.saturating_sub(grown)
 }
 
 #[cfg(test)]

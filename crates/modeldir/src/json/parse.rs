@@ -39,7 +39,7 @@ pub(crate) fn parse_object(text: &str) -> Result<(Map<String, Value>, Vec<String
 
 /// The error for a JSON value of another kind than expected.
 fn wrong_kind(text: &str, expected: &str, found: &Value) -> JsonError {
-    let (line, column) = position(text, text.len() - text.trim_start().len());
+    let (line, column) = position(text, text.len().saturating_sub(text.trim_start().len()));
     let message = format!("expected {expected}, found {}", super::kind(found)).into();
     JsonError::Syntax { line, column, message }
 }
@@ -109,18 +109,15 @@ pub(crate) fn start_of(text: &str) -> Box<str> {
 /// The byte at a position as serde_json counts them: lines from 1, columns in bytes from 1.
 fn offset_of(text: &str, line: usize, column: usize) -> usize {
     let before: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
-    (before + column.saturating_sub(1)).min(text.len())
+    before.saturating_add(column.saturating_sub(1)).min(text.len())
 }
 
 /// Line and column of a byte; both start at 1, and columns are characters.
 pub(super) fn position(text: &str, offset: usize) -> (usize, usize) {
-    let mut end = offset.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    let before = &text[..end];
-    let line_start = before.rfind('\n').map_or(0, |i| i + 1);
-    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+    let mut ends = (0..=offset.min(text.len())).rev();
+    let before = ends.find_map(|end| text.get(..end)).unwrap_or_default();
+    let line = before.rsplit('\n').next().unwrap_or_default();
+    (before.split('\n').count(), line.chars().count().saturating_add(1))
 }
 
 #[cfg(test)]

@@ -1,6 +1,9 @@
 //! How much memory this process can still get: the machine's available memory and the limits of its
 //! control groups.
 
+// Applies to the modules below too.
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
+
 mod groups;
 
 use std::path::Path;

@@ -1,4 +1,5 @@
 //! The windows of a stream: tensors that are read together, planned when their turn comes.
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 use std::iter;
 use std::num::NonZeroU64;

@@ -36,7 +36,7 @@ impl<'a> Causes<'a> {
         if self.num_shards == MAX_SHARDS {
             return MissingCause::NotLookedFor;
         }
-        self.num_shards += 1;
+        self.num_shards = self.num_shards.saturating_add(1);
         if let Ok(target) = fs::read_link(self.root.join(shard)) {
             return MissingCause::DanglingLink(target);
         }

@@ -43,7 +43,7 @@ impl NumberedSet {
             let Some(name) = entry.name.to_str() else { continue };
             let Some(Parsed { mut key, number, width, total }) = parse(name) else { continue };
             while sets.get(&key).is_some_and(|set| set.files.contains_key(&number)) {
-                key.copy += 1;
+                key.copy = key.copy.saturating_add(1);
             }
             let set = sets.entry(key.clone()).or_insert_with(|| Self::new(key, total));
             set.width = set.width.min(width);

@@ -1,4 +1,5 @@
 //! The text of an index to write, in the order and form of `huggingface_hub`.
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
 //! Splits tensors into shards by the rule of `huggingface_hub`; pure.
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 use tensorfile::Tensor;
 

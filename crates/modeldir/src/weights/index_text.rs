@@ -63,7 +63,7 @@ fn parse_json(text: &str) -> Result<IndexText> {
         let message = format!("an index of {} bytes, {MAX_BYTE_LEN} can be read", text.len());
         return Err(JsonError::Syntax { line: 1, column: 1, message: message.into() }.into());
     }
-    let json = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let json = json::without_mark(text);
     let document = match plain::parse(text) {
         Some(document) => document,
         None => read_any(text, json).map_err(|error| json_error(json, &error))?,

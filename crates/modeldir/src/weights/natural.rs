@@ -1,4 +1,5 @@
 //! Natural order of file names: `part-2` before `part-10`.
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 use std::cmp::Ordering;
 use std::ffi::OsStr;

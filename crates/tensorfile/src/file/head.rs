@@ -1,4 +1,5 @@
 //! Reads the header of a file from any source.
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 use crate::format::PREFIX_LEN;
 use crate::header::explain;
@@ -32,8 +33,9 @@ pub(super) fn read_header(
     parse().map_err(|error: Error| {
         let mut first = [0; SNIFF_LEN];
         let len = usize::try_from(byte_len).unwrap_or(SNIFF_LEN).min(SNIFF_LEN);
-        match read(&mut first[..len], 0) {
-            Ok(()) => explain(error, &first[..len]),
+        let first = first.get_mut(..len).unwrap_or_default();
+        match read(first, 0) {
+            Ok(()) => explain(error, first),
             Err(_) => error,
         }
     })

@@ -111,7 +111,7 @@ fn head_dim(fields: &mut Fields<'_>, width: Option<usize>, heads: Option<usize>)
         return None;
     }
     let (width, heads) = (width?, heads?);
-    (width.checked_rem(heads)? == 0).then(|| width / heads)
+    width.checked_div(heads).filter(|_| width.checked_rem(heads) == Some(0))
 }
 
 /// The window, unless `use_sliding_window` is false.
