@@ -25,13 +25,23 @@ mod sealed {
 }
 
 macro_rules! elements {
-    ($($element:ty, $name:literal: $($dtype:ident)*;)*) => {$(
-        impl sealed::Sealed for $element {}
-        impl Element for $element {
-            const DTYPES: &'static [Dtype] = &[$(Dtype::$dtype),*];
-            const NAME: &'static str = $name;
+    ($($element:ty, $name:literal: $($dtype:ident)*;)*) => {
+        $(
+            impl sealed::Sealed for $element {}
+            impl Element for $element {
+                const DTYPES: &'static [Dtype] = &[$(Dtype::$dtype),*];
+                const NAME: &'static str = $name;
+            }
+        )*
+
+        /// The name of the Rust type for elements of this dtype; packed dtypes have none.
+        pub(crate) const fn name_of(dtype: Dtype) -> Option<&'static str> {
+            match dtype {
+                $($(Dtype::$dtype)|* => Some($name),)*
+                _ => None,
+            }
         }
-    )*};
+    };
 }
 
 elements! {
@@ -71,7 +81,7 @@ pub(crate) fn cast<T: Element>(
     host: ByteOrder,
 ) -> Result<&[T], ErrorKind> {
     if !T::DTYPES.contains(&dtype) {
-        return Err(ErrorKind::DtypeMismatch { dtype, asked: T::NAME });
+        return Err(ErrorKind::DtypeMismatch { dtype, known: name_of(dtype), asked: T::NAME });
     }
     if bytes.is_empty() {
         return Ok(&[]);
@@ -201,7 +211,7 @@ mod tests {
     #[test]
     fn another_type_is_refused_even_of_the_same_size() {
         let error = cast::<f32>(Dtype::U32, &BYTES.0[..8], ByteOrder::Little).unwrap_err();
-        assert_eq!(error.to_string(), "is U32, cannot be read as f32");
+        assert_eq!(error.to_string(), "is U32, can be read as u32, not as f32");
         let error = cast::<i8>(Dtype::U8, &BYTES.0[..0], ByteOrder::Little).unwrap_err();
         assert!(matches!(error, ErrorKind::DtypeMismatch { asked: "i8", .. }), "{error}");
     }

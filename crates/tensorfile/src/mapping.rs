@@ -148,7 +148,7 @@ mod tests {
         // SAFETY: no other process has the file, and nothing writes to it again.
         let error = unsafe { map_file(&write_only) }.unwrap_err();
         assert!(matches!(error, ErrorKind::NotMapped { byte_len: 10, .. }), "{error:?}");
-        assert_eq!(error.to_string(), "cannot map its 10 bytes into memory");
+        assert_eq!(error.to_string(), "cannot map its 10 bytes into memory (they can be read)");
     }
 
     #[test]

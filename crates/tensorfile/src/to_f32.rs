@@ -18,7 +18,11 @@ pub(crate) fn to_f32(dtype: Dtype, bytes: &[u8]) -> Result<Vec<f32>, ErrorKind> 
         Dtype::F64 => narrow(bytes),
         dtype => {
             let Some(values) = float8::values(dtype) else {
-                return Err(ErrorKind::DtypeMismatch { dtype, asked: f32::NAME });
+                return Err(ErrorKind::DtypeMismatch {
+                    dtype,
+                    known: element::name_of(dtype),
+                    asked: f32::NAME,
+                });
             };
             let mut converted = reserve::list(bytes.len())?;
             converted.extend(bytes.iter().map(|code| values[usize::from(*code)]));
@@ -119,6 +123,6 @@ mod tests {
             assert_eq!(converts, expected, "{dtype}");
         }
         let error = to_f32(Dtype::I64, &[0; 8]).unwrap_err();
-        assert_eq!(error.to_string(), "is I64, cannot be read as f32");
+        assert_eq!(error.to_string(), "is I64, can be read as i64, not as f32");
     }
 }

@@ -64,7 +64,7 @@ fn from_own_files(
     let other = main.is_none().then(|| others.first()).flatten();
     let rival = main.or_else(|| files.path(FileRole::ChatTemplateJson));
     if let (Some(rival), Some(other)) = (rival, main_again.or(other)) {
-        let reason = "two chat templates, and neither takes precedence";
+        let reason = "two chat templates, and neither takes precedence (remove one)";
         let candidates = vec![rival.to_owned(), other.clone()];
         return Err(ErrorKind::Ambiguous { reason, candidates }.at(directory));
     }

@@ -36,7 +36,7 @@ pub enum ErrorKind {
     /// [`LoadOptions::memory_check`](crate::LoadOptions::memory_check).
     #[error(
         "{needed} bytes of memory needed, {available} available: {limit} \
-         (LoadOptions::memory_check)"
+         (MemoryCheck::Skip loads all the same)"
     )]
     NotEnoughMemory {
         /// Bytes that the load would allocate.
@@ -199,7 +199,10 @@ pub enum ErrorKind {
     )]
     NoHubCache,
     /// A repository is not of the form `name` or `org/name`, or a revision leads out of its folder.
-    #[error("{}: not a repository name or revision of the hub", Quoted(name))]
+    #[error(
+        "{}: not a repository of the hub, such as org/name, or a revision, such as main",
+        Quoted(name)
+    )]
     HubName {
         /// The name or revision.
         name: Box<str>,
@@ -292,7 +295,7 @@ pub enum ErrorKind {
     /// A tensor needs more memory than a stream may use.
     #[error(
         "{needed} bytes are more than the {max} that may be in flight \
-         (LoadOptions::max_bytes_in_flight)"
+         (LoadOptions::max_bytes_in_flight raises it)"
     )]
     TensorTooLarge {
         /// Bytes that the tensor needs.

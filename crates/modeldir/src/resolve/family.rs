@@ -108,7 +108,7 @@ impl<'a> Folder<'a> {
                 self.indexed(self.root.join(index), single.as_deref()).map(Some)
             }
             (IndexPolicy::Use, _) => Err(self.ambiguous(
-                "two indexes of one variant",
+                "two indexes of one variant (the path of one opens it)",
                 indexes.iter().map(PathBuf::from).collect(),
             )),
             (IndexPolicy::Ignore, _) => {
@@ -132,7 +132,7 @@ impl<'a> Folder<'a> {
         match (single, &*sets) {
             (Some(single), []) => Ok(Some(Choice::of_files([single.into()]))),
             (Some(single), _) => Err(self.ambiguous(
-                "a single file and numbered files, and no index to choose",
+                "a single file and numbered files, and no index to choose (Weights::Files does)",
                 [single.into()]
                     .into_iter()
                     .chain(sets.iter().flat_map(|set| set.paths()))
@@ -141,7 +141,7 @@ impl<'a> Folder<'a> {
             (None, []) => Ok(None),
             (None, [set]) => self.numbered_set(set).map(Some),
             (None, _) => Err(self.ambiguous(
-                "several numbered sets, and no index to choose",
+                "several numbered sets, and no index to choose (Weights::Files does)",
                 sets.iter().flat_map(|set| set.paths()).collect(),
             )),
         }
@@ -167,7 +167,9 @@ impl<'a> Folder<'a> {
             }
             _ => {
                 let candidates = indexes.iter().map(PathBuf::from).collect();
-                return Err(self.ambiguous("several indexes", candidates));
+                return Err(
+                    self.ambiguous("several indexes (the path of one opens it)", candidates)
+                );
             }
         }
         let lone: Vec<_> = self.lone_files().collect();
@@ -183,7 +185,7 @@ impl<'a> Folder<'a> {
             }
             ([set], []) => self.numbered_set(set),
             _ => Err(self.ambiguous(
-                "several weight files, and no index or numbering groups them",
+                "several weight files, and no index or numbering groups them (Weights::Files does)",
                 self.of_role(Role::Weights).collect(),
             )),
         }

@@ -28,7 +28,7 @@ pub enum ErrorKind {
     },
     /// The operating system cannot map the file: its file system does not support it, or the
     /// process has no addresses or mappings left. Reading the file works all the same.
-    #[error("cannot map its {byte_len} bytes into memory")]
+    #[error("cannot map its {byte_len} bytes into memory (they can be read)")]
     NotMapped {
         /// The length of the file.
         byte_len: u64,
@@ -255,10 +255,12 @@ pub enum ErrorKind {
 
     // -- Typed access.
     /// The elements have another type, without a conversion to the requested one.
-    #[error("is {dtype}, cannot be read as {asked}")]
+    #[error("is {dtype}, can be read as {}, not as {asked}", known.unwrap_or("bytes"))]
     DtypeMismatch {
         /// The type of the elements.
         dtype: Dtype,
+        /// The Rust type of such elements; `None` for packed dtypes, which have bytes alone.
+        known: Option<&'static str>,
         /// The requested Rust type.
         asked: &'static str,
     },

@@ -218,7 +218,7 @@ fn more_than_is_left_is_refused_and_as_much_is_not() {
     assert_eq!(
         error.to_string(),
         "m: 101 bytes of memory needed, 100 available: limit of control group /sys/fs/cgroup/a \
-         (LoadOptions::memory_check)"
+         (MemoryCheck::Skip loads all the same)"
     );
     MemoryCheck::Skip.check(root, u64::MAX).unwrap();
 }
