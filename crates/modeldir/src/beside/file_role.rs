@@ -155,6 +155,7 @@ fn mistral_version(name: &str) -> Option<u32> {
 }
 
 #[cfg(test)]
+#[expect(clippy::indexing_slicing, reason = "of small lists")]
 mod tests {
     use super::FileRole;
 

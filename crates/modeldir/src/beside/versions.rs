@@ -27,6 +27,7 @@ pub(crate) fn version(name: &str, stem: &str) -> Option<Vec<u32>> {
 }
 
 #[cfg(test)]
+#[expect(clippy::indexing_slicing, reason = "of small lists")]
 mod tests {
     use serde_json::json;
 

@@ -64,6 +64,7 @@ fn variable_name(text: &str) -> (&str, &str) {
 }
 
 #[cfg(test)]
+#[expect(clippy::indexing_slicing, reason = "of small lists")]
 mod tests {
     use std::path::{Path, PathBuf};
 

@@ -121,6 +121,7 @@ pub(super) fn position(text: &str, offset: usize) -> (usize, usize) {
 }
 
 #[cfg(test)]
+#[expect(clippy::indexing_slicing, reason = "of small lists")]
 mod tests {
     use serde_json::json;
 

@@ -1,4 +1,5 @@
 //! Tests of every launcher and of look-alikes.
+#![expect(clippy::indexing_slicing, reason = "of small lists")]
 
 use std::ffi::OsString;
 

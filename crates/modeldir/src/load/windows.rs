@@ -107,6 +107,7 @@ fn most_of(window: &[Placed]) -> u64 {
 }
 
 #[cfg(test)]
+#[expect(clippy::indexing_slicing, reason = "of small lists")]
 mod tests {
     use std::num::NonZeroU64;
 

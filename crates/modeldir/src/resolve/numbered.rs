@@ -145,6 +145,7 @@ fn parse(name: &str) -> Option<Parsed> {
 }
 
 #[cfg(test)]
+#[expect(clippy::indexing_slicing, reason = "of small lists")]
 mod tests {
     use super::super::listing::Listing;
     use super::NumberedSet;

@@ -63,6 +63,7 @@ fn file_name(position: usize, shards: usize) -> String {
 }
 
 #[cfg(test)]
+#[expect(clippy::indexing_slicing, reason = "of small lists")]
 mod tests {
     use super::{file_name, split};
 

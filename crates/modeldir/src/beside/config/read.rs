@@ -121,6 +121,7 @@ fn sliding_window(fields: &mut Fields<'_>) -> Option<usize> {
 }
 
 #[cfg(test)]
+#[expect(clippy::indexing_slicing, reason = "of small lists")]
 mod tests {
     use serde_json::{Value, json};
 

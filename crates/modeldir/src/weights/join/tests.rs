@@ -1,4 +1,5 @@
 //! Joins of small shards with small maps, and without one.
+#![expect(clippy::arithmetic_side_effects, clippy::indexing_slicing, reason = "of small lists")]
 
 use tensorfile::{Header, HeaderOptions, TensorInfo};
 
