@@ -12,8 +12,8 @@ const USUAL_BLOCK: usize = 128;
 
 pub(super) const NO_WEIGHT: &str = "its packed weight is not in the same directory";
 const STRADDLES: &str = "its packed weights straddle words";
-const NO_BITS: &str = "the bits of a packed weight are not known";
-const NO_BLOCK: &str = "the size of its blocks is not known";
+pub(super) const NO_BITS: &str = "the bits of a packed weight are not known";
+pub(super) const NO_BLOCK: &str = "the size of its blocks is not known";
 
 /// The number of weights in a word of `word` bits.
 pub(super) fn per_word(
@@ -51,7 +51,7 @@ pub(super) fn blocks(
     let known = sizes.iter().flatten().find(|size| len.div_ceil(size.get()) == count).copied();
     let even = || len.checked_rem(count).filter(|rest| *rest == 0).and(len.checked_div(count));
     let per = known.or_else(|| even().and_then(NonZeroUsize::new)).ok_or(NO_BLOCK)?;
-    Ok(Some(OnDisk { dim, per, len }))
+    Ok(Some(OnDisk { dim, per, stored: NonZeroUsize::MIN, len }))
 }
 
 /// The leaf of the weight for scales of this leaf.

@@ -5,19 +5,22 @@ use std::ops::Range;
 use tensorfile::Selection;
 
 use super::error::PartitionError;
+use super::expect::{Expected, is_weight};
 use super::interval::{Line, Piece};
 use super::locate;
 use super::matcher::{Decided, Matcher};
 use super::misfit::Misfit;
 use super::placement::ExpertSplit;
+use super::portion::{byte_len, restrict};
 use super::report::PartitionReport;
-use super::rule::{Ep, Rule, Unused};
+use super::rule::{Ep, Unused};
 use super::rules::Partition;
-use super::siblings::{Siblings, TensorShape};
+use super::siblings::Siblings;
 use super::stage::Stage;
+use super::target::{Target, source};
 use super::topology::Topology;
 use super::tp::{Axis, Misaligned, Tp};
-use super::weight_layout::{Member, OnDisk, Side};
+use super::weight_layout::{Member, Obstacle, OnDisk, Side};
 use crate::rank::Rank;
 use crate::{Error, Quantization, Result};
 
@@ -30,9 +33,13 @@ pub(super) struct Cutter<'a> {
     stage: Stage,
     num_experts: usize,
     experts: Experts,
+    /// The last projection with heads.
+    projection: Option<Projection<'a>>,
     /// By rule, whether its cut applied to a tensor, and whether any such tensor had its axis.
     cuts: Vec<Option<bool>>,
     replicated_bytes: u64,
+    /// Bytes of tensors that no rule matches.
+    unmatched_bytes: u64,
 }
 
 /// The experts of the rank in the last layer looked up.
@@ -43,24 +50,11 @@ struct Experts {
     list: Vec<usize>,
 }
 
-/// A tensor and the rules for it.
-struct Target<'a> {
-    member: Member<'a>,
-    rule: Option<&'a Rule>,
-    layer: Option<usize>,
-    ep: Ep,
-    at: Rank,
-    tp: &'a Tp,
-}
-
-impl Target<'_> {
-    fn error(&self, misfit: Misfit) -> Error {
-        let kind = PartitionError::Cut {
-            rule: self.rule.map_or("", |rule| rule.pattern.as_str()).into(),
-            misfit,
-        };
-        Error::from(kind).in_tensor(self.member.tensor.name)
-    }
+/// A projection whose heads are as wide as those of the others of its module.
+#[derive(Clone, Copy)]
+struct Projection<'a> {
+    name: &'a str,
+    width: usize,
 }
 
 impl<'a> Cutter<'a> {
@@ -84,8 +78,10 @@ impl<'a> Cutter<'a> {
             stage: Stage::new(partition, topology, decided)?,
             num_experts: partition.num_experts.unwrap_or_else(told),
             experts: Experts::default(),
+            projection: None,
             cuts: vec![None; partition.rules.len()],
             replicated_bytes: 0,
+            unmatched_bytes: 0,
         })
     }
 
@@ -97,13 +93,20 @@ impl<'a> Cutter<'a> {
         if !self.stage.holds(tensor.name, pp, decided.layer)? {
             return Ok(None);
         }
+        if !decided.matched {
+            let bytes = byte_len(&tensor, &[]);
+            self.unmatched_bytes = self.unmatched_bytes.saturating_add(bytes);
+        }
         let ep = rule(decided.ep).and_then(|rule| rule.ep).unwrap_or(Ep::All);
         let order = rule(decided.layout).and_then(|rule| rule.layout).unwrap_or_default();
         let (siblings, quantization) = (self.siblings, self.quantization);
         let tp_rule = rule(decided.tp);
+        let deciding = tp_rule.or_else(|| rule(decided.ep));
+        let source = source(deciding);
+        let leaf = tensor.leaf();
         let target = Target {
-            member: Member { tensor, leaf: tensor.leaf(), position, siblings, quantization, order },
-            rule: tp_rule.or_else(|| rule(decided.ep)),
+            member: Member { tensor, leaf, position, siblings, quantization, order, source },
+            rule: deciding,
             layer: decided.layer,
             ep,
             at: if ep == Ep::All { self.topology.tp() } else { self.topology.expert_tp() },
@@ -156,8 +159,11 @@ impl<'a> Cutter<'a> {
         if target.ep != Ep::Axis || self.has_all_experts() {
             return Ok(None);
         }
-        let Some(dim) = locate::experts(&target.member) else { return Ok(None) };
-        let count = target.member.tensor.shape.get(dim).copied().unwrap_or(0);
+        let dim = locate::experts(&target.member);
+        let Some(dim) = dim.map_err(|obstacle| target.stuck(Axis::Out, obstacle))? else {
+            return Ok(None);
+        };
+        let count = count_experts(target, dim)?;
         let mut runs: Vec<Range<usize>> = Vec::new();
         for expert in self.experts(target, count)? {
             match runs.last_mut() {
@@ -171,7 +177,7 @@ impl<'a> Cutter<'a> {
     /// The dimension that is cut and the pieces of it that the rank takes.
     fn pieces(
         &mut self,
-        target: &Target<'_>,
+        target: &Target<'a>,
         rule: Option<usize>,
     ) -> Result<Option<(usize, Vec<Piece>)>> {
         let Tp::Split(split) = target.tp else { return Ok(None) };
@@ -190,16 +196,42 @@ impl<'a> Cutter<'a> {
         let on_disk = match located {
             Ok(Some(on_disk)) => on_disk,
             Ok(None) => return Ok(None),
-            Err(_) if misaligned == Misaligned::Cover => return Ok(None),
-            Err(reason) => {
-                return Err(target.error(Misfit::Uncuttable { axis: split.axis, reason }));
-            }
+            Err(Obstacle::Uncuttable(_)) if misaligned == Misaligned::Cover => return Ok(None),
+            Err(obstacle) => return Err(target.stuck(split.axis, obstacle)),
         };
-        let OnDisk { dim, per, len } = on_disk;
+        if let Some(expected) = target.expected() {
+            self.check(target, expected, &on_disk)?;
+        }
+        let OnDisk { dim, per, stored, len } = on_disk;
         let uneven = split.uneven.unwrap_or(self.partition.uneven);
-        let line = Line { split, len, per, uneven, misaligned };
+        let line = Line { split, len, per, stored, uneven, misaligned };
         let pieces = line.pieces_on_disk(target.at).map_err(|misfit| target.error(misfit))?;
         Ok(Some((dim, pieces)))
+    }
+
+    /// Refuses a tensor that is not what its rule expects.
+    fn check(&mut self, target: &Target<'a>, expected: &Expected, axis: &OnDisk) -> Result<()> {
+        if let Some(misfit) = expected.contradiction(&target.member) {
+            return Err(target.error(misfit));
+        }
+        if let (Ep::Axis, Ok(Some(dim))) = (target.ep, locate::experts(&target.member)) {
+            count_experts(target, dim)?;
+        }
+        let name = target.member.tensor.name;
+        let heads = expected.heads.filter(|_| is_weight(target.member.leaf));
+        let Some(heads) = heads.filter(|heads| axis.len.checked_rem(*heads) == Some(0)) else {
+            return Ok(());
+        };
+        let width = axis.len / heads;
+        let last = self.projection.replace(Projection { name, width });
+        let is_beside = |last: &Projection<'_>| siblings_of(last.name) == siblings_of(name);
+        match last.filter(is_beside).filter(|last| last.width != width) {
+            Some(Projection { name, width: other }) => {
+                let tensor = name.into();
+                Err(target.error(Misfit::UnequalHeads { heads, width, tensor, other }))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Combines the cuts, and counts the bytes that other ranks take too.
@@ -241,40 +273,23 @@ impl<'a> Cutter<'a> {
         PartitionReport {
             unused: unused.map(|(_, rule)| rule.pattern.to_string()).collect(),
             unmatched: names.map(|(_, tensor)| tensor.name.to_owned()).collect(),
+            unmatched_bytes: self.unmatched_bytes,
             replicated_bytes: self.replicated_bytes,
         }
     }
 }
 
-/// Bytes of a tensor of which only so much is counted along some dimensions.
-fn byte_len(tensor: &TensorShape<'_>, parts: &[Option<(usize, usize)>]) -> u64 {
-    let counted = |dim: usize, len: usize| {
-        let part = parts.iter().flatten().find(|(other, _)| *other == dim);
-        part.map_or(len, |(_, part)| *part)
-    };
-    let extents = tensor.shape.iter().enumerate();
-    let num_elements =
-        extents.fold(1, |n: u64, (dim, len)| n.saturating_mul(counted(dim, *len) as u64));
-    num_elements.saturating_mul(u64::from(tensor.dtype.bits())) / 8
+/// The number of experts along a dimension, which is the expected one.
+fn count_experts(target: &Target<'_>, dim: usize) -> Result<usize> {
+    let count = target.member.tensor.shape.get(dim).copied().unwrap_or(0);
+    let stated = target.expected().and_then(|expected| expected.experts);
+    match stated.filter(|stated| *stated != count) {
+        Some(stated) => Err(target.error(Misfit::Experts { count, stated })),
+        None => Ok(count),
+    }
 }
 
-/// The selection with these ranges of a dimension, unless they are all of it.
-fn restrict(
-    selection: Selection,
-    shape: &[usize],
-    dim: usize,
-    mut ranges: Vec<Range<usize>>,
-) -> Selection {
-    // Adjacent ranges become one.
-    ranges.dedup_by(|next, last| {
-        let touches = last.end == next.start;
-        if touches {
-            last.end = next.end;
-        }
-        touches
-    });
-    match &ranges[..] {
-        [all] if shape.get(dim).is_some_and(|len| *all == (0..*len)) => selection,
-        _ => selection.with_ranges(dim, ranges),
-    }
+/// The part of a name before the last two, which modules side by side have in common.
+fn siblings_of(name: &str) -> Option<&str> {
+    Some(name.rsplit_once('.')?.0.rsplit_once('.')?.0)
 }

@@ -3,11 +3,15 @@
 use std::num::NonZeroUsize;
 
 use super::error::PartitionError;
+use super::expect::Expected;
 use super::layouts::block_size;
-use super::rule::{Pp, Rule, Unused};
+use super::line::{Family, Line, Place, Take};
+use super::rule::{Ep, Pp, Rule, Unused};
 use super::rules::Partition;
-use super::tables::{FAMILIES, Family, Line, Place, Take};
+use super::sizes::Sizes;
+use super::tables::{FAMILIES, INNER, OTHER_SENSES};
 use super::tp::{Axis, Heads, Part, Split, Tp};
+use super::wrappers;
 use crate::{ModelConfig, Quantization};
 
 impl Partition {
@@ -44,20 +48,20 @@ impl Partition {
     /// [`PartitionError::NoRules`] for a model type without rules; [`PartitionError::NoNumber`] if
     /// the configuration lacks a number that the rules need.
     pub fn for_config(config: &ModelConfig) -> Result<Self, PartitionError> {
-        let model_type = config.model_type().unwrap_or_default();
-        let family = FAMILIES.iter().find(|family| family.model_types.contains(&model_type));
-        let family = family.ok_or_else(|| PartitionError::NoRules {
-            model_type: model_type.into(),
-            families: Self::families().collect(),
-        })?;
-        let numbers = Numbers::new(config, family);
-        let lines = family.lists.iter().copied().flatten();
-        Ok(Self {
-            rules: lines.map(|line| numbers.rule(line)).collect::<Result<_, PartitionError>>()?,
-            num_layers: config.num_hidden_layers(),
-            num_experts: config.num_experts(),
-            ..Self::default()
-        })
+        built_in(config, Missing::IsError)
+    }
+
+    /// These rules, then the built-in ones for a configuration.
+    ///
+    /// As [`or`](Self::or) with [`for_config`](Self::for_config), except that a number that the
+    /// configuration lacks is an error only where a built-in rule that needs it decides about a
+    /// tensor.
+    ///
+    /// # Errors
+    ///
+    /// [`PartitionError::NoRules`] for another family.
+    pub fn or_for_config(self, config: &ModelConfig) -> Result<Self, PartitionError> {
+        Ok(self.or(built_in(config, Missing::IsExpected)?))
     }
 
     /// The values of `model_type` with built-in rules, in order.
@@ -66,38 +70,128 @@ impl Partition {
         names.sort_unstable();
         names.into_iter().copied()
     }
+
+    /// The values of `model_type` of models that wrap a language model, in order. There are rules
+    /// for one if there are some for the type of its language model; its other parts are whole on
+    /// every rank.
+    pub fn wrappers() -> impl Iterator<Item = &'static str> {
+        wrappers::names()
+    }
+}
+
+/// What to do with a rule that needs a number which the configuration lacks.
+#[derive(Clone, Copy, Debug)]
+enum Missing {
+    /// Refuse the configuration.
+    IsError,
+    /// Make a rule that refuses every tensor.
+    IsExpected,
+}
+
+/// The rules for a configuration.
+fn built_in(config: &ModelConfig, missing: Missing) -> Result<Partition, PartitionError> {
+    let model_type = config.model_type().unwrap_or_default();
+    let inner = wrappers::inner_type(config, model_type);
+    let language = wrappers::rules_of(inner.unwrap_or(model_type));
+    let mut families = FAMILIES.iter().chain(INNER.iter().filter(|_| inner.is_some()));
+    let family = families.find(|family| family.model_types.contains(&language));
+    let family = family.ok_or_else(|| PartitionError::NoRules {
+        model_type: model_type.into(),
+        families: Partition::families().collect(),
+    })?;
+    let numbers = Numbers::new(config, family, inner.unwrap_or(wrappers::class_of(model_type)));
+    let other_parts = inner.map(|_| OTHER_SENSES).into_iter();
+    let mut rules = Vec::new();
+    for line in other_parts.chain(family.lists.iter().copied()).flatten() {
+        rules.push(numbers.rule(line, line.pattern, missing)?);
+        // The weight below an adapter of PEFT.
+        if let Some(module) = line.pattern.strip_suffix(".*") {
+            let pattern = format!("{module}.base_layer.*");
+            rules.push(numbers.rule(line, &pattern, missing)?);
+        }
+    }
+    Ok(Partition {
+        rules,
+        num_layers: config.num_hidden_layers(),
+        num_experts: numbers.sizes.experts,
+        ..Partition::default()
+    })
 }
 
 /// The numbers of a model that the rules of its family need.
 struct Numbers<'a> {
     config: &'a ModelConfig,
+    sizes: Sizes,
     is_tied: bool,
     /// Uneven cuts of feed-forward layers are at multiples of this.
     block: NonZeroUsize,
 }
 
 impl<'a> Numbers<'a> {
-    fn new(config: &'a ModelConfig, family: &Family) -> Self {
+    fn new(config: &'a ModelConfig, family: &Family, class: &str) -> Self {
         let quantization = Quantization::from_config(config);
         let block = quantization.as_ref().and_then(block_size).unwrap_or(NonZeroUsize::MIN);
         let is_tied = config.tie_word_embeddings().unwrap_or(family.tied);
-        Self { config, is_tied, block }
+        Self { config, sizes: Sizes::new(config, class), is_tied, block }
     }
 
-    fn rule(&self, line: &Line) -> Result<Rule, PartitionError> {
+    fn rule(&self, line: &Line, pattern: &str, missing: Missing) -> Result<Rule, PartitionError> {
+        match (self.tp(line.take), missing) {
+            (Err(PartitionError::NoNumber { field, .. }), Missing::IsExpected) => {
+                let expect = Expected { missing: Some(field.into()), ..Expected::default() };
+                let rule = self.with_tp(line, pattern, Tp::col())?;
+                Ok(Rule { expect: Some(expect), ..rule })
+            }
+            (tp, _) => self.with_tp(line, pattern, tp?),
+        }
+    }
+
+    fn with_tp(&self, line: &Line, pattern: &str, tp: Tp) -> Result<Rule, PartitionError> {
         let pp = line.place.map(|place| match place {
             Place::On(pp) => pp,
             Place::Embedding if self.is_tied => Pp::Ends,
             Place::Embedding => Pp::First,
         });
         Ok(Rule {
-            pattern: line.pattern.parse()?,
-            tp: Some(self.tp(line.take)?),
+            pattern: pattern.parse()?,
+            tp: Some(tp),
             ep: line.ep,
             pp,
             layout: line.layout,
+            expect: Some(self.expected(line)),
             unused: Unused::Ignore,
         })
+    }
+
+    /// The lengths of the tensors that a rule cuts, where the configuration states them and nothing
+    /// that is fused or padded changes them.
+    fn expected(&self, line: &Line) -> Expected {
+        let Sizes { hidden, query, kv, head_dim, experts, .. } = self.sizes;
+        let wide = |heads: Option<usize>| heads?.checked_mul(head_dim?);
+        let experts = experts.filter(|_| line.ep == Some(Ep::Axis));
+        let lengths = match line.take {
+            Take::Whole | Take::FromLatent => Expected::default(),
+            // Into the residual stream, or out of it.
+            Take::In => Expected { out: hidden, ..Expected::default() },
+            Take::Out
+            | Take::GateUp
+            | Take::Pairs
+            | Take::Vocab
+            | Take::Together
+            | Take::Groups
+            | Take::Qkv
+            | Take::FalconQkv => Expected { inputs: hidden, ..Expected::default() },
+            Take::Query => {
+                Expected { out: wide(query), inputs: hidden, heads: query, ..Expected::default() }
+            }
+            Take::KeyValue => {
+                Expected { out: wide(kv), inputs: hidden, heads: kv, ..Expected::default() }
+            }
+            Take::FromHeads => {
+                Expected { out: hidden, inputs: wide(query), heads: query, ..Expected::default() }
+            }
+        };
+        Expected { experts, ..lengths }
     }
 
     fn tp(&self, take: Take) -> Result<Tp, PartitionError> {
@@ -116,7 +210,9 @@ impl<'a> Numbers<'a> {
                 Tp::Split(Split { unit: two, align, ..Split::along(Axis::Out) })
             }
             Take::Vocab => Tp::vocab(),
-            Take::Query => Tp::heads(self.query_heads()?, self.kv_heads()?),
+            Take::Query | Take::Together | Take::FromLatent => {
+                Tp::heads(self.query_heads()?, self.kv_heads()?)
+            }
             Take::KeyValue => Tp::kv_heads(self.kv_heads()?),
             Take::Groups => Tp::heads(self.kv_heads()?, self.kv_heads()?),
             Take::Qkv => Tp::qkv(self.query_heads()?, self.kv_heads()?),
@@ -131,11 +227,11 @@ impl<'a> Numbers<'a> {
     }
 
     fn query_heads(&self) -> Result<NonZeroUsize, PartitionError> {
-        self.number(self.config.num_attention_heads(), "num_attention_heads")
+        self.number(self.sizes.query, "num_attention_heads")
     }
 
     fn kv_heads(&self) -> Result<NonZeroUsize, PartitionError> {
-        self.number(self.config.num_key_value_heads(), "num_key_value_heads")
+        self.number(self.sizes.kv, "num_key_value_heads")
     }
 
     fn number(

@@ -21,8 +21,10 @@ pub(super) struct Line<'a> {
     pub(super) split: &'a Split,
     /// Elements along the axis; packed ones count one by one.
     pub(super) len: usize,
-    /// Elements along the axis in one element on disk.
+    /// Elements along the axis in one block.
     pub(super) per: NonZeroUsize,
+    /// Elements on disk of one block.
+    pub(super) stored: NonZeroUsize,
     pub(super) uneven: Uneven,
     pub(super) misaligned: Misaligned,
 }
@@ -45,6 +47,7 @@ impl Split {
             split: self,
             len,
             per: NonZeroUsize::MIN,
+            stored: NonZeroUsize::MIN,
             uneven: self.uneven.unwrap_or(uneven),
             misaligned: self.misaligned.unwrap_or_default(),
         };
@@ -98,11 +101,12 @@ impl Line<'_> {
         if self.misaligned == Misaligned::Error && !(whole(range.start) && whole(range.end)) {
             return None;
         }
+        let stored = |block: usize| block.saturating_mul(self.stored.get());
         if range.is_empty() {
-            let at = range.start.div_ceil(per);
+            let at = stored(range.start.div_ceil(per));
             return Some(at..at);
         }
-        Some(range.start / per..range.end.div_ceil(per))
+        Some(stored(range.start / per)..stored(range.end.div_ceil(per)))
     }
 
     /// The ranges of the rank, in elements along the axis.
@@ -272,6 +276,7 @@ mod tests {
             split: &split,
             len: 48,
             per: nonzero(16),
+            stored: nonzero(1),
             uneven: Uneven::Balanced,
             misaligned: Misaligned::Error,
         };

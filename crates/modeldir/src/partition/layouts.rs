@@ -3,29 +3,52 @@
 //! Each layout has a file with all its rules. A new layout is a new file, its `mod` line and a line
 //! in the list. A macro could make one line of the two, but `cargo fmt` would then no longer find
 //! the files.
+//!
+//! | layout | cut | by |
+//! | --- | --- | --- |
+//! | floats of any width, with biases; `Conv1D`; stacked experts | yes | `plain` |
+//! | GPTQ: words of 32 or 64 bits, 2, 4 or 8 bits, with and without `desc_act` | yes | `gptq` |
+//! | GPTQ with 3 bits | along outputs, unless zero points are packed | `gptq` |
+//! | AWQ `gemm` | yes | `awq` |
+//! | AWQ `gemv` | yes, along inputs at words of zero points | `awq_gemv` |
+//! | compressed-tensors: packed, float and integer | yes | `compressed_tensors`, `fp8` |
+//! | 8-bit floats or integers with scales by block, output or tensor | yes | `fp8` |
+//! | NVFP4 | yes | `nvfp4`, `compressed_tensors` |
+//! | MXFP4 | yes | `mxfp4` |
+//! | MLX, 2 to 8 bits, and its MXFP4, MXFP8 and NVFP4 | yes, along inputs at groups | `mlx` |
+//! | bitsandbytes, 8 bits | yes | `bitsandbytes` |
+//! | EETQ | yes | `eetq` |
+//! | bitsandbytes, 4 bits, in any dtype | no: blocks cross rows | `bitsandbytes` |
+//! | AQLM, BitBLAS, BitNet, `comfy_quant`, EXL2, EXL3, FP-Quant, HIGGS, HQQ, Marlin, `ModelOpt` INT4, QQQ, QTIP, Quanto, QuIP#, SINQ, sparse weights of compressed-tensors, SpQR, SqueezeLLM, SVDQuant, torchao, VPTQ | no | `refused` |
+//! | all others | no, unless a rule of the caller says where | none |
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 mod activations;
 mod awq;
+mod awq_gemv;
 mod bitsandbytes;
 mod compressed_tensors;
+mod eetq;
 mod fp8;
 mod gptq;
 mod mlx;
 mod mxfp4;
 mod nvfp4;
 pub(super) mod plain;
+mod refused;
 
 use std::num::NonZeroUsize;
 
-use super::weight_layout::{Member, WeightLayout};
+use super::weight_layout::{Member, Obstacle, Source, WeightLayout};
 use crate::Quantization;
 
 /// Every layout. The first that owns a tensor decides about it, so layouts with wide patterns come
 /// last.
 const LAYOUTS: &[&dyn WeightLayout] = &[
     &bitsandbytes::Bitsandbytes,
+    &eetq::Eetq,
+    &awq_gemv::AwqGemv,
     &awq::Awq,
     &gptq::Gptq,
     &compressed_tensors::CompressedTensors,
@@ -38,15 +61,43 @@ const LAYOUTS: &[&dyn WeightLayout] = &[
 ];
 
 /// The layout of a tensor, or why it has none.
-pub(super) fn layout_of(tensor: &Member<'_>) -> Result<&'static dyn WeightLayout, &'static str> {
-    let owner = LAYOUTS.iter().copied().find(|layout| layout.owns(tensor));
-    owner.map_or_else(|| unowned(tensor), Ok)
+pub(super) fn layout_of(tensor: &Member<'_>) -> Result<&'static dyn WeightLayout, Obstacle> {
+    if tensor.source != Source::CallersLeaf || plain::is_of_layer(tensor.leaf) {
+        if let Some(method) = refused::method_of(tensor) {
+            return Err(Obstacle::Method(method));
+        }
+    }
+    let Some(owner) = LAYOUTS.iter().copied().find(|layout| layout.owns(tensor)) else {
+        return unowned(tensor);
+    };
+    // A method that no layout knows may use known leaves for something else.
+    let is_quantized = !owner.methods().is_empty();
+    if is_quantized && tensor.source == Source::Expecting && !knows_method(tensor.quantization) {
+        return Err(named(tensor));
+    }
+    Ok(owner)
 }
 
-/// The layout of a tensor that no layout owns: plain, as parameters of many names are. To refuse
-/// such tensors, return the reason here.
-fn unowned(_tensor: &Member<'_>) -> Result<&'static dyn WeightLayout, &'static str> {
-    Ok(&plain::Plain)
+/// A tensor that no layout owns is as plain as the caller's rule says. A built-in rule knows
+/// nothing about it.
+fn unowned(tensor: &Member<'_>) -> Result<&'static dyn WeightLayout, Obstacle> {
+    match tensor.source {
+        Source::Expecting => Err(named(tensor)),
+        Source::Caller | Source::CallersLeaf => Ok(&plain::Plain),
+    }
+}
+
+/// Why a tensor has no layout: because of the method that the configuration names, or because
+/// nothing about it is known.
+fn named(tensor: &Member<'_>) -> Obstacle {
+    let method = tensor.quantization.and_then(refused::configured);
+    method.map_or(Obstacle::Unknown, Obstacle::Method)
+}
+
+/// Whether a layout lists the method of the configuration, if that names one.
+fn knows_method(quantization: Option<&Quantization>) -> bool {
+    let named = quantization.filter(|quantization| quantization.method().is_some());
+    named.is_none_or(|named| LAYOUTS.iter().any(|layout| layout.is_listed_by(named)))
 }
 
 /// The number of weights in a row, or of rows, that share a scale: from the configuration, else

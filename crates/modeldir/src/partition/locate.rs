@@ -4,7 +4,7 @@
 
 use super::layout::Layout;
 use super::layouts::{layout_of, plain};
-use super::weight_layout::{Located, Member, Side};
+use super::weight_layout::{Located, Member, Obstacle, Side};
 
 /// The place of an axis in a tensor.
 pub(super) fn axis(tensor: &Member<'_>, side: Side) -> Located {
@@ -20,10 +20,15 @@ pub(super) fn axis(tensor: &Member<'_>, side: Side) -> Located {
     layout_of(tensor)?.axis(tensor, side)
 }
 
-/// The dimension along which experts lie.
-pub(super) fn experts(tensor: &Member<'_>) -> Option<usize> {
+/// The dimension along which experts lie, `None` if the tensor has none.
+pub(super) fn experts(tensor: &Member<'_>) -> Result<Option<usize>, Obstacle> {
     match tensor.order {
-        Layout::Axes(axes) => axes.expert.filter(|dim| *dim < tensor.rank()),
-        _ => layout_of(tensor).ok()?.experts(tensor),
+        Layout::Axes(axes) => Ok(axes.expert.filter(|dim| *dim < tensor.rank())),
+        _ => match layout_of(tensor) {
+            Ok(layout) => Ok(layout.experts(tensor)),
+            // A single number is of all experts, whatever it means.
+            Err(Obstacle::Unknown) if matches!(tensor.tensor.shape, [] | [1]) => Ok(None),
+            Err(obstacle) => Err(obstacle),
+        },
     }
 }

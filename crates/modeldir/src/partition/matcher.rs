@@ -64,9 +64,20 @@ impl<'a> Matcher<'a> {
         self.tells_numbers_apart
     }
 
-    /// The rules that win for a tensor of this name.
+    /// The rules that win for a tensor of this name: those for its name, else those for the weight
+    /// that it is below, as the scales of some quantized weights are.
     pub(super) fn decide(&mut self, name: &str) -> Decided {
-        let name = &name.split('.').collect::<Vec<_>>()[..];
+        let name = name.split('.').collect::<Vec<_>>();
+        let decided = self.decide_by(&name);
+        let weight = name.iter().position(|segment| *segment == "weight");
+        match weight.and_then(|weight| name.get(..=weight)) {
+            Some(weight) if !decided.matched && weight.len() < name.len() => self.decide_by(weight),
+            _ => decided,
+        }
+    }
+
+    /// The rules that win for a name, given by its segments.
+    fn decide_by(&mut self, name: &[&str]) -> Decided {
         self.candidates.clear();
         self.candidates.extend(&self.anywhere);
         for (segment, rules) in name.iter().rev().zip(&self.by_segment) {

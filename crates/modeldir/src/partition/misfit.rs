@@ -2,8 +2,10 @@
 
 use std::ops::Range;
 
+use tensorfile::{Dtype, Quoted};
+
 use super::tp::Axis;
-use super::words::{Units, Works, sizes_that_do};
+use super::words::{OwnRule, Stored, Units, Works, sizes_that_do};
 
 /// Why an axis cannot be cut as a rule says.
 ///
@@ -96,6 +98,68 @@ pub enum Misfit {
         axis: Axis,
         /// The reason.
         reason: &'static str,
+    },
+    /// The tensor belongs to a weight of a quantization method whose weights are not cut.
+    #[error("{method} weights are not cut: {reason}; {}", OwnRule(pattern))]
+    Method {
+        /// The method.
+        method: &'static str,
+        /// The reason.
+        reason: &'static str,
+        /// A pattern of this tensor and its like, for a rule that says where to cut it.
+        pattern: Box<str>,
+    },
+    /// The rule [expects](super::Rule::expect) a known layout, and no layout has this leaf with this
+    /// dtype, or none is of the quantization method.
+    #[error(
+        "{} is of no known layout; {}", Stored { leaf, dtype, method: method.as_deref() }, OwnRule(pattern)
+    )]
+    UnknownLayout {
+        /// The last part of the name.
+        leaf: Box<str>,
+        /// The dtype.
+        dtype: Dtype,
+        /// The quantization method that the configuration names.
+        method: Option<Box<str>>,
+        /// A pattern of this tensor and its like, for a rule that says where to cut it.
+        pattern: Box<str>,
+    },
+    /// The rule needs a number that the configuration does not state.
+    #[error("it needs {field}, and the configuration says none above 0")]
+    NoNumber {
+        /// The field of the configuration.
+        field: Box<str>,
+    },
+    /// The stored shape contradicts a number of the configuration.
+    #[error("{len} elements along {axis}, and the configuration says {stated}")]
+    Length {
+        /// The axis.
+        axis: Axis,
+        /// Elements along the axis, as stored.
+        len: usize,
+        /// Elements along the axis, by the configuration.
+        stated: usize,
+    },
+    /// The stored number of experts contradicts the configuration.
+    #[error("{count} experts, and the configuration says {stated}")]
+    Experts {
+        /// Experts in the tensor.
+        count: usize,
+        /// Experts by the configuration.
+        stated: usize,
+    },
+    /// The projections of one module have heads of different widths, so that a number of heads is
+    /// wrong.
+    #[error("{heads} heads of {width} elements, where {} has heads of {other}", Quoted(tensor))]
+    UnequalHeads {
+        /// Number of heads.
+        heads: usize,
+        /// Elements of a head.
+        width: usize,
+        /// Another tensor of the module.
+        tensor: Box<str>,
+        /// Elements of its heads.
+        other: usize,
     },
     /// Experts lie along the dimension that would be cut.
     #[error("dimension {dim} would be cut, and experts lie along it")]

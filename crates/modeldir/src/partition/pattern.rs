@@ -85,6 +85,14 @@ impl Pattern {
         self.segments.contains(&Segment::Expert)
     }
 
+    /// Whether the last segment of every matching name is one that the pattern spells out.
+    pub(super) fn names_leaf(&self) -> bool {
+        match self.segments.last() {
+            Some(Segment::One(globs)) => globs.iter().all(|glob| glob.literal().is_some()),
+            _ => false,
+        }
+    }
+
     /// Whether the pattern matches some numbers and not others.
     pub(super) fn tells_numbers_apart(&self) -> bool {
         let tells = |segment: &Segment| match segment {

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::error::PartitionError;
+use super::expect::Expected;
 use super::layout::Layout;
 use super::pattern::Pattern;
 use super::tp::Tp;
@@ -37,6 +38,10 @@ pub struct Rule {
     /// The dimensions of the axes; [`Layout::Linear`] if no rule sets it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layout: Option<Layout>,
+    /// What the tensors must be to be cut; the built-in rules set it. Without it, a tensor of an
+    /// unknown layout is plain: one element on disk for each element of the layer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expect: Option<Expected>,
     /// What to do with the rule if it matches nothing.
     #[serde(default, skip_serializing_if = "is_default")]
     pub unused: Unused,
@@ -99,7 +104,15 @@ impl Rule {
     /// A rule that sets no field.
     #[must_use]
     pub const fn new(pattern: Pattern) -> Self {
-        Self { pattern, tp: None, ep: None, pp: None, layout: None, unused: Unused::Report }
+        Self {
+            pattern,
+            tp: None,
+            ep: None,
+            pp: None,
+            layout: None,
+            expect: None,
+            unused: Unused::Report,
+        }
     }
 
     /// Refuses a rule without parts, or one whose pattern does not find a number that it needs.

@@ -1,9 +1,14 @@
 //! The tensors of a model by name, and the tensors of one module.
 
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
+
 use tensorfile::{Dtype, TensorInfo};
 
 /// Neighbours to compare before a search by name.
 const NEIGHBOURS: usize = 8;
+
+/// Tensors on either side that are looked at to tell the method of a module.
+const NEAR: usize = 32;
 
 /// The name, type and shape of a tensor, from the header of its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +47,19 @@ impl<'a> Siblings<'a> {
         self.0.get(position).copied()
     }
 
+    /// The tensors of the same module that are near in the order of names, with the rest of their
+    /// names: quantized modules have few.
+    pub(super) fn near(self, position: usize) -> impl Iterator<Item = (&'a str, TensorShape<'a>)> {
+        let name = self.get(position).map_or("", |tensor| tensor.name);
+        let module = name.get(..leaf_start(name)).unwrap_or_default();
+        let (before, after) = self.0.split_at_checked(position).unwrap_or_default();
+        let of_module = move |tensor: &TensorShape<'a>| {
+            tensor.name.strip_prefix(module).map(|rest| (rest, *tensor))
+        };
+        let before = before.iter().rev().take(NEAR).map_while(of_module);
+        before.chain(after.iter().take(NEAR).map_while(of_module))
+    }
+
     /// The tensor with this leaf in the same module.
     ///
     /// The tensors of a module are neighbours, and mostly few.
@@ -52,12 +70,12 @@ impl<'a> Siblings<'a> {
         let leaves = |tensor: &TensorShape<'a>| Some((tensor.name.strip_prefix(module)?, *tensor));
         let before = before.iter().rev().take(NEIGHBOURS).map_while(leaves);
         let near = before.chain(after.iter().take(NEIGHBOURS).map_while(leaves));
-        let mut count = 0;
+        let mut count: usize = 0;
         for (other, tensor) in near {
             if other == leaf {
                 return Some(tensor);
             }
-            count += 1;
+            count = count.saturating_add(1);
         }
         // The module ends within the neighbours.
         if count < NEIGHBOURS {
@@ -71,7 +89,7 @@ impl<'a> Siblings<'a> {
 
 /// Where the last part of a name begins.
 fn leaf_start(name: &str) -> usize {
-    name.bytes().rposition(|byte| byte == b'.').map_or(0, |dot| dot + 1)
+    name.bytes().rposition(|byte| byte == b'.').map_or(0, |dot| dot.saturating_add(1))
 }
 
 #[cfg(test)]

@@ -3,101 +3,19 @@
 //! Each line is a pattern of names on disk and the part that a rank takes. Tensors of the same name
 //! are cut alike in all families, so families share lists.
 
-use super::layout::Layout;
-use super::rule::{Ep, Pp};
-
-/// The rules of a model family.
-#[derive(Debug)]
-pub(super) struct Family {
-    /// The values of `model_type` in configurations of this family.
-    pub(super) model_types: &'static [&'static str],
-    /// Whether the output head is the embedding if the configuration does not say.
-    pub(super) tied: bool,
-    pub(super) lists: &'static [&'static [Line]],
-}
-
-/// A rule before the numbers of a model are known.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Line {
-    pub(super) pattern: &'static str,
-    pub(super) take: Take,
-    pub(super) ep: Option<Ep>,
-    pub(super) place: Option<Place>,
-    pub(super) layout: Option<Layout>,
-}
-
-/// The part of a tensor that a rank takes.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Take {
-    /// All of it.
-    Whole,
-    /// Outputs of a feed-forward layer.
-    Out,
-    /// Inputs of a feed-forward layer.
-    In,
-    /// Gate and up, one after the other along the outputs.
-    GateUp,
-    /// Gate and up, alternating along the outputs.
-    Pairs,
-    /// Tokens.
-    Vocab,
-    /// Query heads, or heads with their query, key and value rows together.
-    Query,
-    /// Key or value heads.
-    KeyValue,
-    /// Key and value heads, each with the query heads that share it.
-    Groups,
-    /// Query, key and value heads, one after the other along the outputs.
-    Qkv,
-    /// `Groups`, `Qkv` or `Query`, by the configuration of a Falcon model.
-    FalconQkv,
-    /// Query heads along the inputs.
-    FromHeads,
-}
-
-/// The pipeline stage of a tensor whose name has no layer, or one that does not decide.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Place {
-    On(Pp),
-    /// The first stage, and also the last if the head is tied to the embedding.
-    Embedding,
-}
-
-const fn line(pattern: &'static str, take: Take) -> Line {
-    Line { pattern, take, ep: None, place: None, layout: None }
-}
-
-impl Line {
-    const fn on(self, pp: Pp) -> Self {
-        Self { place: Some(Place::On(pp)), ..self }
-    }
-
-    const fn embedding(self) -> Self {
-        Self { place: Some(Place::Embedding), ..self }
-    }
-
-    /// Of one expert, whose number is in the name.
-    const fn expert(self) -> Self {
-        Self { ep: Some(Ep::Name), ..self }
-    }
-
-    /// Of all experts.
-    const fn stacked(self) -> Self {
-        Self { ep: Some(Ep::Axis), ..self }
-    }
-
-    /// Inputs before outputs.
-    const fn transposed(self) -> Self {
-        Self { layout: Some(Layout::Transposed), ..self }
-    }
-}
+use super::line::{Family, Line, Take, line};
+use super::rule::Pp;
 
 /// Encoders of images and sound, whose output the first layer reads.
-const OTHER_SENSES: &[Line] = &[line(
-    "**.(vision_tower|vision_model|visual|audio_tower|multi_modal_projector).**",
-    Take::Whole,
-)
-.on(Pp::First)];
+pub(super) const OTHER_SENSES: &[Line] = &[
+    line("**.(vision_tower|vision_model|visual|audio_tower|multi_modal_projector).**", Take::Whole)
+        .on(Pp::First),
+    line("**.(image_tower|video_tower|vision_encoder|vision_resampler).**", Take::Whole)
+        .on(Pp::First),
+    line("**.(aligner|connector|mlp1|mm_projector|vision_projection).**", Take::Whole)
+        .on(Pp::First),
+    line("**.image_newline", Take::Whole).on(Pp::First),
+];
 
 /// Embedding, last norm and head of models with layers named `layers`.
 const ENDS: &[Line] = &[
@@ -105,7 +23,7 @@ const ENDS: &[Line] = &[
     line("**.lm_head.*", Take::Vocab).on(Pp::Last),
     line("norm.*", Take::Whole).on(Pp::Last),
     line("(model|language_model).norm.*", Take::Whole).on(Pp::Last),
-    line("**.(model|language_model).norm.*", Take::Whole).on(Pp::Last),
+    line("**.(model|language_model|text_model).norm.*", Take::Whole).on(Pp::Last),
 ];
 
 /// Extra layers after those of the model, which predict tokens further ahead and have their own
@@ -129,7 +47,7 @@ const ATTENTION: &[Line] = &[
 /// Latent attention: projections into the latent are whole, those out of it have heads.
 const LATENT_ATTENTION: &[Line] = &[
     line("**.self_attn.(q_a_proj|kv_a_proj_with_mqa).*", Take::Whole),
-    line("**.self_attn.(q|q_b|kv_b)_proj.*", Take::Query),
+    line("**.self_attn.(q|q_b|kv_b)_proj.*", Take::FromLatent),
     line("**.self_attn.o_proj.*", Take::FromHeads),
 ];
 
@@ -154,8 +72,23 @@ const EXPERTS: &[Line] = &[
     line("**.mlp.(shared_expert|shared_experts).down_proj.*", Take::In),
 ];
 
+/// Experts of a layer in one tensor, as transformers holds them since its version 5, and as MLX
+/// does.
+const STACKED_EXPERTS: &[Line] = &[
+    line("**.mlp.experts.gate_up_proj*", Take::GateUp).stacked(),
+    line("**.mlp.experts.down_proj*", Take::In).stacked(),
+    line("**.(mlp|block_sparse_moe).switch_mlp.(gate|up)_proj.*", Take::Out).stacked(),
+    line("**.(mlp|block_sparse_moe).switch_mlp.down_proj.*", Take::In).stacked(),
+];
+
+/// The same with inputs before outputs.
+const TRANSPOSED_EXPERTS: &[Line] = &[
+    line("**.mlp.experts.gate_up_proj*", Take::GateUp).stacked().transposed(),
+    line("**.mlp.experts.down_proj*", Take::In).stacked().transposed(),
+];
+
 const MIXTRAL_EXPERTS: &[Line] = &[
-    line("**.block_sparse_moe.gate.*", Take::Whole),
+    line("**.(mlp|block_sparse_moe).gate.*", Take::Whole),
     line("**.block_sparse_moe.experts.{e}.(w1|w3).*", Take::Out).expert(),
     line("**.block_sparse_moe.experts.{e}.w2.*", Take::In).expert(),
 ];
@@ -165,6 +98,9 @@ const GPT_OSS: &[Line] = &[
     line("**.mlp.router.*", Take::Whole),
     line("**.mlp.experts.gate_up_proj*", Take::Pairs).stacked().transposed(),
     line("**.mlp.experts.down_proj*", Take::In).stacked().transposed(),
+    // As MLX stores them.
+    line("**.mlp.experts.(gate|up)_proj.*", Take::Out).stacked(),
+    line("**.mlp.experts.down_proj.*", Take::In).stacked(),
 ];
 
 const LLAMA4_EXPERTS: &[Line] = &[
@@ -173,6 +109,9 @@ const LLAMA4_EXPERTS: &[Line] = &[
     line("**.feed_forward.experts.down_proj*", Take::In).stacked().transposed(),
     line("**.feed_forward.experts.{e}.(gate|up)_proj.*", Take::Out).expert(),
     line("**.feed_forward.experts.{e}.down_proj.*", Take::In).expert(),
+    // As MLX stores them.
+    line("**.feed_forward.experts.(gate|up)_proj.*", Take::Out).stacked(),
+    line("**.feed_forward.experts.down_proj.*", Take::In).stacked(),
     line("**.feed_forward.(gate|up)_proj.*", Take::Out),
     line("**.feed_forward.down_proj.*", Take::In),
     line("**.feed_forward.shared_expert.(gate|up)_proj.*", Take::Out),
@@ -190,7 +129,7 @@ const GPT_NEOX: &[Line] = &[
     line("**.embed_in.*", Take::Vocab).embedding(),
     line("**.embed_out.*", Take::Vocab).on(Pp::Last),
     line("**.final_layer_norm.*", Take::Whole).on(Pp::Last),
-    line("**.attention.query_key_value.*", Take::Query),
+    line("**.attention.query_key_value.*", Take::Together),
     line("**.attention.(bias|masked_bias)", Take::Whole),
 ];
 
@@ -202,7 +141,7 @@ const H_ENDS: &[Line] = &[
     line("**.lm_head.*", Take::Vocab).on(Pp::Last),
 ];
 
-const BLOOM: &[Line] = &[line("**.self_attention.query_key_value.*", Take::Query)];
+const BLOOM: &[Line] = &[line("**.self_attention.query_key_value.*", Take::Together)];
 
 const FALCON: &[Line] = &[
     line("**.self_attention.query_key_value.*", Take::FalconQkv),
@@ -224,7 +163,7 @@ pub(super) const FAMILIES: &[Family] = &[
     Family {
         model_types: &["deepseek_v2", "deepseek_v3"],
         tied: false,
-        lists: &[EXTRA_LAYERS, ENDS, LATENT_ATTENTION, MLP, EXPERTS, NORMS],
+        lists: &[EXTRA_LAYERS, ENDS, LATENT_ATTENTION, MLP, EXPERTS, STACKED_EXPERTS, NORMS],
     },
     Family { model_types: &["falcon"], tied: true, lists: &[H_ENDS, FALCON, TOGETHER, NORMS] },
     Family {
@@ -253,12 +192,12 @@ pub(super) const FAMILIES: &[Family] = &[
     Family {
         model_types: &["mixtral"],
         tied: false,
-        lists: &[ENDS, ATTENTION, MIXTRAL_EXPERTS, NORMS],
+        lists: &[ENDS, ATTENTION, MIXTRAL_EXPERTS, STACKED_EXPERTS, NORMS],
     },
     Family {
         model_types: &["qwen2_moe", "qwen3_moe"],
         tied: false,
-        lists: &[ENDS, ATTENTION, MLP, EXPERTS, NORMS],
+        lists: &[ENDS, ATTENTION, MLP, EXPERTS, STACKED_EXPERTS, NORMS],
     },
     Family {
         model_types: &["starcoder2"],
@@ -266,3 +205,10 @@ pub(super) const FAMILIES: &[Family] = &[
         lists: &[ENDS, ATTENTION, PLAIN_MLP, NORMS],
     },
 ];
+
+/// Language models that only occur within others.
+pub(super) const INNER: &[Family] = &[Family {
+    model_types: &["qwen3_vl_moe_text"],
+    tied: false,
+    lists: &[ENDS, ATTENTION, MLP, TRANSPOSED_EXPERTS, EXPERTS, NORMS],
+}];

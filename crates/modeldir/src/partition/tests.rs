@@ -5,7 +5,9 @@ mod invariants;
 mod layouts;
 mod packed;
 mod product;
+mod refused;
 mod stacked;
+mod stored;
 
 use serde_json::{Value, json};
 use tensorfile::{Dtype, Header, HeaderOptions, Selection, Writer};

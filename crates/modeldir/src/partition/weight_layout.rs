@@ -14,12 +14,18 @@ use crate::Quantization;
 /// A tensor has the first layout that owns it. The other methods are called only for tensors that
 /// the layout owns.
 pub(super) trait WeightLayout: Debug + Sync {
-    /// The quantization methods that store weights in this layout.
+    /// The quantization methods that store weights in this layout; none if it is not a quantized
+    /// one.
     fn methods(&self) -> &'static [&'static str];
+
+    /// Whether a configuration names a method that stores weights in this layout.
+    fn is_listed_by(&self, quantization: &Quantization) -> bool {
+        quantization.method().is_some_and(|method| self.methods().contains(&method))
+    }
 
     /// Whether a configuration says that weights are in this layout.
     fn is_named_by(&self, quantization: &Quantization) -> bool {
-        quantization.method().is_some_and(|method| self.methods().contains(&method))
+        self.is_listed_by(quantization)
     }
 
     /// The number of inputs that share a scale, if the format fixes it.
@@ -51,6 +57,19 @@ pub(super) struct Member<'a> {
     pub(super) quantization: Option<&'a Quantization>,
     /// The order of axes from the rules.
     pub(super) order: Layout,
+    /// Who wrote the rule that cuts it.
+    pub(super) source: Source,
+}
+
+/// Who wrote the rule that cuts a tensor, which decides about tensors that no layout knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    /// A rule that [expects](super::Rule::expect) a known layout, as the built-in ones do.
+    Expecting,
+    /// A rule of the caller's for modules, whatever they hold.
+    Caller,
+    /// A rule of the caller's that names the leaf.
+    CallersLeaf,
 }
 
 impl<'a> Member<'a> {
@@ -109,8 +128,10 @@ pub(super) enum Side {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct OnDisk {
     pub(super) dim: usize,
-    /// Elements along the axis in one element on disk.
+    /// Elements along the axis in one block.
     pub(super) per: NonZeroUsize,
+    /// Elements on disk of one block.
+    pub(super) stored: NonZeroUsize,
     /// Elements along the axis.
     pub(super) len: usize,
 }
@@ -119,9 +140,38 @@ impl OnDisk {
     /// A dimension with an element on disk for `per` along the axis, if there is such a dimension.
     pub(super) fn along(tensor: &TensorShape<'_>, dim: usize, per: NonZeroUsize) -> Option<Self> {
         let len = tensor.shape.get(dim)?.saturating_mul(per.get());
-        Some(Self { dim, per, len })
+        Some(Self { dim, per, stored: NonZeroUsize::MIN, len })
     }
 }
 
-/// The place of an axis, `None` if the tensor does not have it, or the reason why it cannot be cut.
-pub(super) type Located = Result<Option<OnDisk>, &'static str>;
+/// The place of an axis, `None` if the tensor does not have it, or why it cannot be cut.
+pub(super) type Located = Result<Option<OnDisk>, Obstacle>;
+
+/// Why an axis of a tensor cannot be cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Obstacle {
+    /// No cut along this axis is possible. The whole tensor covers every part.
+    Uncuttable(&'static str),
+    /// The tensor belongs to a weight of a method whose weights are not cut.
+    Method(&'static Method),
+    /// No layout knows the tensor.
+    Unknown,
+}
+
+impl From<&'static str> for Obstacle {
+    fn from(reason: &'static str) -> Self {
+        Self::Uncuttable(reason)
+    }
+}
+
+/// A method whose quantized weights are not cut.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Method {
+    /// The name that its authors use.
+    pub(super) name: &'static str,
+    /// Its names in configurations, in lower case and with `_` between words.
+    pub(super) methods: &'static [&'static str],
+    /// Sets of leaves, each of which no other method stores in one module; rare ones first.
+    pub(super) leaves: &'static [&'static [&'static str]],
+    pub(super) reason: &'static str,
+}

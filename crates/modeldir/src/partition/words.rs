@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tensorfile::Quoted;
+use tensorfile::{Dtype, Quoted};
 
 /// Maximum number of ranks tried for errors that list the numbers that work.
 const MAX_TRIED: usize = 256;
@@ -55,6 +55,38 @@ pub(super) struct AndLayers(pub(super) Option<usize>);
 impl fmt::Display for AndLayers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|layers| write!(f, ", {layers} layers"))
+    }
+}
+
+/// Displays rules of one's own for tensors of this pattern.
+pub(super) struct OwnRule<'a>(pub(super) &'a str);
+
+impl fmt::Display for OwnRule<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "a rule of your own before the others says what to do with it: \
+             {{\"match\": {}, \"tp\": \"replicate\"}}, or \"tp\": {{\"split\": {{\"axis\": {{\"dim\": \
+             0}}}}}}",
+            Quoted(self.0)
+        )
+    }
+}
+
+/// Displays a leaf with its dtype and the method of the configuration.
+pub(super) struct Stored<'a> {
+    pub(super) leaf: &'a str,
+    pub(super) dtype: &'a Dtype,
+    pub(super) method: Option<&'a str>,
+}
+
+impl fmt::Display for Stored<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {}", Quoted(self.leaf), self.dtype)?;
+        match self.method {
+            Some(method) => write!(f, ", quantized by {},", Quoted(method)),
+            None => Ok(()),
+        }
     }
 }
 

@@ -12,7 +12,7 @@
 use std::num::NonZeroUsize;
 
 use super::gptq;
-use crate::partition::companion::{NO_WEIGHT, per_word};
+use crate::partition::companion::NO_WEIGHT;
 use crate::partition::weight_layout::{Located, Member, Side, WeightLayout};
 
 /// The layout of AWQ.
@@ -37,9 +37,10 @@ impl WeightLayout for Awq {
 
     fn axis(&self, tensor: &Member<'_>, side: Side) -> Located {
         let weight = gptq::packed_weight(tensor).ok_or(NO_WEIGHT)?;
+        gptq::word(tensor)?;
         match (side, tensor.leaf) {
             (Side::Out, "qweight" | "qzeros") => {
-                gptq::outputs(tensor, weight, per_word(tensor.quantization, gptq::WORD)?)
+                gptq::outputs(tensor, weight, gptq::in_word(tensor)?)
             }
             (Side::Out, _) => gptq::outputs(tensor, weight, NonZeroUsize::MIN),
             (Side::In, _) => gptq::inputs(tensor, weight, NonZeroUsize::MIN),

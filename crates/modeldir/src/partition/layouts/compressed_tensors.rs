@@ -6,7 +6,7 @@
 //! | `weight_scale` of it, or beside `weight_g_idx` | blocks of the weight; or out alone |
 //! | `weight_zero_point` | the same; outputs may be packed in words |
 //! | `weight_g_idx` | in: the group of each |
-//! | `weight_shape`, `weight_global_scale`, `input_global_scale` | none |
+//! | `weight_shape`, `weight_global_scale`, `input_global_scale` | none; experts before them |
 //!
 //! With `weight_g_idx`, any group may hold any input, so scales and zero points are whole on ranks
 //! that split inputs. Four-bit floats (`nvfp4-pack-quantized`) have the same leaves.
@@ -25,7 +25,7 @@ pub(super) struct CompressedTensors;
 
 impl WeightLayout for CompressedTensors {
     fn methods(&self) -> &'static [&'static str] {
-        &["compressed-tensors"]
+        &["compressed-tensors", "compressed_tensors"]
     }
 
     fn owns(&self, tensor: &Member<'_>) -> bool {
@@ -57,7 +57,11 @@ impl WeightLayout for CompressedTensors {
 
     fn experts(&self, tensor: &Member<'_>) -> Option<usize> {
         match tensor.leaf {
-            "weight_shape" => tensor.tensor.shape.first().is_some_and(|len| *len > 1).then_some(0),
+            // Of one matrix these are the lengths of both axes, which are no experts.
+            "weight_shape" => (tensor.rank() > 1).then_some(0),
+            "weight_global_scale" | "input_global_scale" => {
+                companion::experts_of_scales(tensor, weight(tensor, "weight").as_ref())
+            }
             leaf => match scaled(leaf) {
                 Some(base) => companion::experts_of_scales(tensor, weight(tensor, base).as_ref()),
                 None => (tensor.rank() > 2).then_some(0),

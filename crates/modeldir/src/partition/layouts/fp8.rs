@@ -8,6 +8,8 @@
 //!
 //! Experts lie before these, unless one scale is for all experts.
 
+use tensorfile::Dtype;
+
 use super::plain::{self, Plain};
 use crate::partition::companion::{self, scaled};
 use crate::partition::weight_layout::{Located, Member, Side, WeightLayout};
@@ -18,14 +20,23 @@ pub(super) struct Fp8;
 
 impl WeightLayout for Fp8 {
     fn methods(&self) -> &'static [&'static str] {
-        &["fp8", "modelopt", "compressed-tensors"]
+        &["fp8", "fbgemm_fp8", "modelopt", "compressed-tensors", "quark"]
     }
 
     fn owns(&self, tensor: &Member<'_>) -> bool {
-        scaled(tensor.leaf).is_some()
+        match scaled(tensor.leaf) {
+            Some(_) => true,
+            None => {
+                let has = |suffix| tensor.has(&format!("{}{suffix}", tensor.leaf));
+                is_of_bytes(tensor.tensor.dtype) && (has("_scale") || has("_scale_inv"))
+            }
+        }
     }
 
     fn axis(&self, tensor: &Member<'_>, side: Side) -> Located {
+        if scaled(tensor.leaf).is_none() {
+            return Plain.axis(tensor, side);
+        }
         match weight(tensor) {
             Some(weight) => companion::scales(tensor, &weight, Plain.axis(&weight, side)?, side),
             None => companion::scales_alone(tensor, plain::dim(tensor, side), side),
@@ -33,8 +44,16 @@ impl WeightLayout for Fp8 {
     }
 
     fn experts(&self, tensor: &Member<'_>) -> Option<usize> {
-        companion::experts_of_scales(tensor, weight(tensor).as_ref())
+        match scaled(tensor.leaf) {
+            Some(_) => companion::experts_of_scales(tensor, weight(tensor).as_ref()),
+            None => Plain.experts(tensor),
+        }
     }
+}
+
+/// Whether elements are 8-bit numbers, not packed.
+fn is_of_bytes(dtype: Dtype) -> bool {
+    dtype == Dtype::I8 || (plain::is_float(dtype) && dtype.bits() == 8)
 }
 
 /// The weight of these scales.

@@ -1,4 +1,4 @@
-//! GPTQ: 32-bit words of inputs, and a scale and a zero point for each group of inputs.
+//! GPTQ: words of inputs, of 32 or 64 bits, and a scale and a zero point for each group of inputs.
 //!
 //! | leaf | dimensions |
 //! | --- | --- |
@@ -11,12 +11,13 @@
 
 use std::num::NonZeroUsize;
 
+use tensorfile::Dtype;
+
 use crate::Quantization;
 use crate::partition::companion::{NO_WEIGHT, blocks, group_size, per_word};
 use crate::partition::weight_layout::{Located, Member, Side, WeightLayout};
 
-/// Bits of a word of GPTQ or AWQ.
-pub(super) const WORD: usize = 32;
+const NO_WORDS: &str = "its packed weight is not in words of 32 or 64 bits";
 
 /// The layout of GPTQ.
 #[derive(Debug)]
@@ -24,7 +25,7 @@ pub(super) struct Gptq;
 
 impl WeightLayout for Gptq {
     fn methods(&self) -> &'static [&'static str] {
-        &["gptq"]
+        &["gptq", "auto-round", "intel/auto-round"]
     }
 
     fn owns(&self, tensor: &Member<'_>) -> bool {
@@ -33,7 +34,8 @@ impl WeightLayout for Gptq {
 
     fn axis(&self, tensor: &Member<'_>, side: Side) -> Located {
         let weight = packed_weight(tensor).ok_or(NO_WEIGHT)?;
-        let packed = || per_word(tensor.quantization, WORD);
+        word(tensor)?;
+        let packed = || in_word(tensor);
         match side {
             Side::Out if tensor.leaf == "qzeros" => outputs(tensor, weight, packed()?),
             Side::Out => outputs(tensor, weight, NonZeroUsize::MIN),
@@ -51,6 +53,36 @@ pub(super) fn has_leaf(tensor: &Member<'_>) -> bool {
     }
 }
 
+/// The number of weights in a word: as zero points and scales show it, for layers may differ, else
+/// from the configuration.
+pub(super) fn in_word(tensor: &Member<'_>) -> Result<NonZeroUsize, &'static str> {
+    let last = |leaf| tensor.shape_of(leaf).and_then(<[usize]>::last).copied();
+    let word = word(tensor)?;
+    if let (Some(zeros), Some(scales)) = (last("qzeros"), last("scales")) {
+        let shown = scales.checked_div(zeros).and_then(NonZeroUsize::new);
+        let is_whole =
+            |per: &NonZeroUsize| per.get().checked_mul(zeros) == Some(scales) && word % *per == 0;
+        if let Some(per) = shown.filter(is_whole) {
+            return Ok(per);
+        }
+    }
+    per_word(tensor.quantization, word)
+}
+
+/// The number of weights in a word, from the configuration alone.
+pub(super) fn per_word_by_config(tensor: &Member<'_>) -> Result<NonZeroUsize, &'static str> {
+    per_word(tensor.quantization, word(tensor)?)
+}
+
+/// Bits of a word of the packed weight.
+pub(super) fn word(tensor: &Member<'_>) -> Result<usize, &'static str> {
+    match tensor.sibling("qweight").ok_or(NO_WEIGHT)?.tensor.dtype {
+        Dtype::I32 | Dtype::U32 => Ok(32),
+        Dtype::I64 | Dtype::U64 => Ok(64),
+        _ => Err(NO_WORDS),
+    }
+}
+
 /// The shape of the packed weight of a module.
 pub(super) fn packed_weight<'a>(tensor: &Member<'a>) -> Option<&'a [usize]> {
     tensor.shape_of("qweight").filter(|weight| weight.len() > 1)
@@ -60,7 +92,7 @@ pub(super) fn packed_weight<'a>(tensor: &Member<'a>) -> Option<&'a [usize]> {
 pub(super) fn outputs(tensor: &Member<'_>, weight: &[usize], per: NonZeroUsize) -> Located {
     match tensor.leaf {
         "g_idx" => Ok(None),
-        _ if tensor.rank() != weight.len() => Err(NO_WEIGHT),
+        _ if tensor.rank() != weight.len() => Err(NO_WEIGHT.into()),
         _ => Ok(tensor.dim_from_end(0).and_then(|dim| tensor.along(dim, per))),
     }
 }

@@ -2,19 +2,27 @@
 //!
 //! | leaf | dimensions |
 //! | --- | --- |
-//! | `weight`, of words and beside `scales` | as of a plain weight, the last packed in words |
-//! | `scales`, `biases` | the same, groups of inputs |
+//! | `weight`, of words and beside `scales` | out; in, a whole number of words for each group |
+//! | `scales`, `biases` of it | out; groups of inputs |
+//!
+//! Experts lie before both. A group fills whole words whatever its bits: 64 weights of 6 bits fill
+//! 12. Weights of 3, 5 or 6 bits straddle words within a group, so cuts are at groups.
+//!
+//! The configuration lists modules with other bits or groups than the rest by name.
 
 use std::num::NonZeroUsize;
 
+use serde_json::Value;
 use tensorfile::Dtype;
 
 use super::plain;
-use crate::partition::companion::{self, per_word};
-use crate::partition::weight_layout::{Located, Member, Side, WeightLayout};
+use crate::partition::companion::{self, NO_BITS, NO_WEIGHT, group_size};
+use crate::partition::weight_layout::{Located, Member, OnDisk, Side, WeightLayout};
 
 /// Bits of a word.
 const WORD: usize = 32;
+
+const OTHER_SIZES: &str = "its words and scales are not those of groups of the stated size";
 
 /// The layout of MLX.
 #[derive(Debug)]
@@ -27,35 +35,79 @@ impl WeightLayout for Mlx {
 
     fn owns(&self, tensor: &Member<'_>) -> bool {
         match tensor.leaf {
-            "scales" | "biases" => true,
-            "weight" => is_packed(tensor),
+            "scales" | "biases" => {
+                tensor.sibling("weight").is_none_or(|weight| is_of_words(&weight))
+            }
+            "weight" => is_of_words(tensor) && tensor.has("scales"),
             _ => false,
         }
     }
 
     fn axis(&self, tensor: &Member<'_>, side: Side) -> Located {
-        if tensor.leaf == "weight" {
-            return in_weight(tensor, side);
+        let Some(weight) = tensor.sibling("weight") else {
+            return companion::scales_alone(tensor, plain::dim(tensor, side), side);
+        };
+        if tensor.rank() != weight.rank() {
+            return Err(NO_WEIGHT.into());
         }
-        match tensor.sibling("weight") {
-            Some(weight) => companion::scales(tensor, &weight, in_weight(&weight, side)?, side),
-            None => companion::scales_alone(tensor, plain::dim(tensor, side), side),
+        // Rules for `Conv1D` do not change this: MLX has outputs before inputs.
+        match side {
+            Side::Out => Ok(tensor.dim_from_end(1).and_then(|dim| tensor.plain(dim))),
+            Side::In => inputs(tensor, &weight),
         }
     }
 }
 
-/// Whether the words are packed weights.
-fn is_packed(weight: &Member<'_>) -> bool {
-    weight.tensor.dtype == Dtype::U32 && weight.has("scales")
+fn is_of_words(weight: &Member<'_>) -> bool {
+    weight.tensor.dtype == Dtype::U32
 }
 
-/// An axis of a weight, packed or not.
-fn in_weight(weight: &Member<'_>, side: Side) -> Located {
-    let Some(dim) = plain::dim(weight, side) else { return Ok(None) };
-    let is_last = weight.dim_from_end(0) == Some(dim);
-    let per = match is_last && is_packed(weight) {
-        true => per_word(weight.quantization, WORD)?,
-        false => NonZeroUsize::MIN,
+/// The inputs of a weight, of its scales or of its biases.
+fn inputs(tensor: &Member<'_>, weight: &Member<'_>) -> Located {
+    let last = |shape: &[usize]| shape.last().copied().unwrap_or(0);
+    let scales = weight.shape_of("scales").ok_or(NO_WEIGHT)?;
+    let (words, groups) = (last(weight.tensor.shape), last(scales));
+    let group = group_of(weight, words, groups)?;
+    let Some(dim) = tensor.dim_from_end(0) else { return Ok(None) };
+    let stored = if tensor.leaf == "weight" {
+        let words = words.checked_div(groups).and_then(NonZeroUsize::new);
+        words.filter(|each| each.get().checked_mul(groups) == Some(last(weight.tensor.shape)))
+    } else {
+        Some(NonZeroUsize::MIN)
     };
-    Ok(weight.along(dim, per))
+    let len = groups.saturating_mul(group.get());
+    Ok(Some(OnDisk { dim, per: group, stored: stored.ok_or(OTHER_SIZES)?, len }))
+}
+
+/// The number of inputs in a group, if the shapes agree with it.
+fn group_of(
+    weight: &Member<'_>,
+    words: usize,
+    groups: usize,
+) -> Result<NonZeroUsize, &'static str> {
+    let [bits, stated] = stated(weight);
+    let filled = words.saturating_mul(WORD);
+    let Some(group) = stated.or_else(|| group_size(weight)) else {
+        let inputs = filled.checked_div(bits.ok_or(NO_BITS)?.get());
+        let each = inputs.and_then(|inputs| inputs.checked_div(groups));
+        return each.and_then(NonZeroUsize::new).ok_or(OTHER_SIZES);
+    };
+    let inputs = groups.saturating_mul(group.get());
+    let shown = filled.checked_div(inputs).and_then(NonZeroUsize::new).ok_or(OTHER_SIZES)?;
+    let is_whole = inputs.checked_mul(shown.get()) == Some(filled);
+    let is_stated = bits.map_or((2..=8).contains(&shown.get()), |bits| bits == shown);
+    if is_whole && is_stated { Ok(group) } else { Err(OTHER_SIZES) }
+}
+
+/// Bits and inputs of a group of this module, as the configuration states them.
+fn stated(weight: &Member<'_>) -> [Option<NonZeroUsize>; 2] {
+    let Some(quantization) = weight.quantization else { return [None, None] };
+    let module = weight.tensor.name.strip_suffix(".weight").unwrap_or_default();
+    let own = quantization.raw().get(module).and_then(Value::as_object);
+    let number = |key: &str| {
+        let number = own?.get(key)?.as_u64()?;
+        NonZeroUsize::new(usize::try_from(number).ok()?)
+    };
+    let bits = || quantization.bits().and_then(NonZeroUsize::new);
+    [number("bits").or_else(bits), number("group_size")]
 }

@@ -5,7 +5,7 @@
 //! | --- | --- |
 //! | `weight`, of bytes and beside `weight_scale_2` | as of a plain weight, the last two in one |
 //! | `weight_scale` of it | the same, blocks of inputs |
-//! | `weight_scale_2` | none; experts, if it holds more than one |
+//! | `weight_scale_2` | none; experts, if the weight has them |
 
 use std::num::NonZeroUsize;
 
@@ -64,16 +64,19 @@ impl WeightLayout for Nvfp4 {
         match tensor.leaf {
             "weight" => plain::Plain.experts(tensor),
             "weight_scale_2" => {
-                tensor.tensor.shape.first().is_some_and(|len| *len > 1).then_some(0)
+                companion::experts_of_scales(tensor, tensor.sibling("weight").as_ref())
             }
             _ => companion::experts_of_scales(tensor, weight(tensor).as_ref()),
         }
     }
 }
 
-/// Whether each byte holds two weights instead of one.
+/// Whether each byte holds two weights instead of one. Scales of blocks are 8-bit floats.
 fn is_packed(weight: &Member<'_>) -> bool {
-    weight.tensor.dtype == Dtype::U8 && weight.has("weight_scale_2")
+    let scale = weight.sibling("weight_scale");
+    weight.tensor.dtype == Dtype::U8
+        && weight.has("weight_scale_2")
+        && scale.is_none_or(|scale| scale.tensor.dtype == Dtype::F8E4M3)
 }
 
 /// The packed weight of a module.

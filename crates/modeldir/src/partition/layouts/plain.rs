@@ -2,9 +2,14 @@
 //!
 //! | leaf | dimensions |
 //! | --- | --- |
-//! | `weight`, and parameters of any name | out, in, and those of a kernel; experts before both |
+//! | `weight`, `…_proj`, `sinks` | out, in, and those of a kernel; experts before both |
 //! | the same of `Conv1D`, which rules call transposed | in, out; experts before both |
 //! | `bias`, `…_bias` | out; experts before it |
+//!
+//! All of them are floats: packed weights are integers. A rule of the caller may say that any other
+//! tensor is plain.
+
+use tensorfile::Dtype;
 
 use crate::partition::layout::Layout;
 use crate::partition::weight_layout::{Located, Member, Side, WeightLayout};
@@ -19,7 +24,9 @@ impl WeightLayout for Plain {
     }
 
     fn owns(&self, tensor: &Member<'_>) -> bool {
-        is_of_layer(tensor.leaf)
+        let is_known =
+            is_of_layer(tensor.leaf) || tensor.leaf.ends_with("_proj") || tensor.leaf == "sinks";
+        is_known && is_float(tensor.tensor.dtype)
     }
 
     fn axis(&self, tensor: &Member<'_>, side: Side) -> Located {
@@ -39,6 +46,23 @@ impl WeightLayout for Plain {
 /// Whether a leaf is a weight or bias, whose only element may be a layer's only output.
 pub(in crate::partition) fn is_of_layer(leaf: &str) -> bool {
     leaf == "weight" || is_bias(leaf)
+}
+
+/// Whether elements are floats of any width.
+pub(super) fn is_float(dtype: Dtype) -> bool {
+    !matches!(
+        dtype,
+        Dtype::Bool
+            | Dtype::U8
+            | Dtype::I8
+            | Dtype::U16
+            | Dtype::I16
+            | Dtype::U32
+            | Dtype::I32
+            | Dtype::U64
+            | Dtype::I64
+            | Dtype::C64
+    )
 }
 
 fn is_bias(leaf: &str) -> bool {

@@ -2,6 +2,7 @@
 
 mod experts;
 mod fused;
+mod wrapped;
 
 use serde_json::{Value, json};
 use tensorfile::{Dtype, Selection};

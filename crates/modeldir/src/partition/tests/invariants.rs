@@ -227,7 +227,7 @@ prop_compose! {
         layout in prop::option::of(prop::sample::select(vec![Layout::Linear, Layout::Transposed])),
         unused in prop::sample::select(vec![Unused::Report, Unused::Ignore]),
     ) -> Rule {
-        Rule { pattern: pattern.parse().unwrap(), tp, ep, pp, layout, unused }
+        Rule { tp, ep, pp, layout, unused, ..Rule::new(pattern.parse().unwrap()) }
     }
 }
 
