@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use crate::output::{is_styled, styled};
+use crate::switches::with_switches;
 
 /// The result of a sub-command; any failure ends it.
 pub(crate) type Result<T = ()> = std::result::Result<T, Failure>;
@@ -49,7 +50,7 @@ impl<E: Into<Box<dyn Error>>> From<E> for Failure {
 
 /// Writes an error and its causes to standard error.
 pub(crate) fn print_error(error: &dyn Error) {
-    print_lines(&error.to_string(), error.source());
+    print_lines(&with_switches(&error.to_string()), error.source());
 }
 
 /// Writes a message and its causes to standard error.

@@ -14,6 +14,7 @@ mod write;
 
 mod failure;
 mod output;
+mod switches;
 
 use std::process::ExitCode;
 

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use modeldir::options::Existing;
 use modeldir::{ModelDir, Rank, Tensor, TensorStore};
 use tensorfile::{PathText, Writer};
 
@@ -18,13 +19,18 @@ pub(crate) fn rank_dir(dir: &Path, rank: Rank) -> PathBuf {
     dir.join(format!("rank-{}-of-{}", rank.rank(), rank.size()))
 }
 
-/// Checks that a file does not exist or may be replaced.
+/// What `--replace` says about files that exist.
+pub(crate) fn existing(replace: bool) -> Existing {
+    if replace { Existing::Replace } else { Existing::Refuse }
+}
+
+/// Checks that a file does not exist or is to be replaced.
 ///
 /// # Errors
 ///
-/// If it exists and may not be replaced.
-pub(crate) fn may_write(path: &Path, replace: bool) -> Result {
-    if !replace && path.symlink_metadata().is_ok() {
+/// If it exists and is not to be replaced.
+pub(crate) fn may_write(path: &Path, existing: Existing) -> Result {
+    if existing == Existing::Refuse && path.symlink_metadata().is_ok() {
         return Err(format!("{}: exists already (--replace replaces it)", PathText(path)).into());
     }
     Ok(())

@@ -22,16 +22,21 @@ pub(crate) struct NameArgs {
 
 impl NameArgs {
     /// The plan with only the chosen tensors.
+    pub(crate) fn filter(&self, plan: &LoadPlan) -> LoadPlan {
+        let any = |patterns: &[Pattern], name: &str| patterns.iter().any(|p| p.matches(name));
+        plan.filter(|tensor| {
+            let name = tensor.name();
+            (self.only.is_empty() || any(&self.only, name)) && !any(&self.without, name)
+        })
+    }
+
+    /// The plan with only the chosen tensors, of which there is one.
     ///
     /// # Errors
     ///
-    /// If none is left.
+    /// If no tensor of the plan is chosen.
     pub(crate) fn choose(&self, plan: &LoadPlan) -> Result<LoadPlan> {
-        let any = |patterns: &[Pattern], name: &str| patterns.iter().any(|p| p.matches(name));
-        let chosen = plan.filter(|tensor| {
-            let name = tensor.name();
-            (self.only.is_empty() || any(&self.only, name)) && !any(&self.without, name)
-        });
+        let chosen = self.filter(plan);
         if chosen.is_empty() && !plan.is_empty() {
             return Err("--only and --without leave no tensor".into());
         }

@@ -23,7 +23,7 @@ pub(crate) struct RuleArgs {
 /// [`Uneven`] on the command line.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum UnevenArg {
-    /// Refuse, and print the numbers of ranks that can
+    /// Refuse, and print the numbers of ranks that share it evenly
     Error,
     /// As torch.chunk does: the last ranks get less or nothing
     Chunk,

@@ -65,7 +65,7 @@ impl<'a> Loaded<'a> {
     }
 
     fn print(&self, out: &mut Output) -> io::Result<()> {
-        writeln!(out, "{}\n", PathText(self.model.path()))?;
+        writeln!(out, "{}", PathText(self.model.path()))?;
         self.shards.print(out)?;
         self.dtypes.print(out)?;
 
@@ -73,6 +73,7 @@ impl<'a> Loaded<'a> {
         let (took, rate) = (time(stats.elapsed), rate(stats.bytes_read, stats.elapsed));
         let (tensors, threads) =
             (counted(self.store.len(), "tensor"), counted(stats.threads, "thread"));
+        out.gap()?;
         writeln!(out, "{}", out.bold(format!("{tensors}, {total} in {took}, {rate}, {threads}")))?;
         print_report(self.model.report(), MAX_REPORT_LINES, out)
     }

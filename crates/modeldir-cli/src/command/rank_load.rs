@@ -5,13 +5,13 @@ mod loaded;
 use std::io::Write;
 use std::path::PathBuf;
 
-use modeldir::Rank;
 use modeldir::launch::{self, ProcessRank};
+use modeldir::{Rank, SaveOptions};
 
 use crate::args::{JobArgs, ModelArgs, RuleArgs};
 use crate::failure::{Failure, Result};
 use crate::output::{Output, one_line};
-use crate::write::rank_dir;
+use crate::write::{existing, rank_dir};
 
 use loaded::RankLoad;
 
@@ -41,6 +41,9 @@ pub(crate) struct Args {
     /// Save the part as a model directory DIR/rank-R-of-N
     #[arg(long, value_name = "DIR")]
     save: Option<PathBuf>,
+    /// Replace the weights that this directory already has
+    #[arg(long, requires = "save")]
+    replace: bool,
     /// Print one line of JSON instead of text
     #[arg(long)]
     json: bool,
@@ -57,7 +60,8 @@ impl Args {
 
         let saved = self.save.as_deref().map(|dir| rank_dir(dir, rank));
         if let Some(dir) = &saved {
-            store.save(dir)?;
+            let existing = existing(self.replace);
+            store.save_with(dir, &SaveOptions { existing, ..SaveOptions::default() })?;
         }
         let saved = saved.as_deref();
         let done = RankLoad { rank, launched, plan: &plan, store: &store, saved };

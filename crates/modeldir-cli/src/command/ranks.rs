@@ -9,7 +9,13 @@ use crate::output::{Output, print_json};
 use crate::page::{job_page, write_page};
 use crate::ranks::JobPlan;
 
-const EXAMPLES: &str = "\
+const AFTER: &str = "\
+Columns:
+  bytes       what the rank holds
+  share       the same, of all bytes of the model
+  replicated  the part of it that other ranks hold too
+  read        bytes read from files, with those between the rows that are cut
+
 Examples:
   modeldir ranks Llama-3.1-70B --tp 8
   modeldir ranks Llama-3.1-70B --tp 4 --pp 2 --json
@@ -21,7 +27,7 @@ Examples:
 ///
 /// Without --tp, --pp and --ep the job is that of --tp 2. Reads headers and JSON files only.
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = AFTER)]
 pub(crate) struct Args {
     #[command(flatten)]
     model: ModelArgs,
@@ -50,5 +56,9 @@ impl Args {
 
 fn print(job: &JobPlan<'_>, out: &mut Output) -> io::Result<()> {
     job.table().print(out)?;
-    job.oddity_lines().iter().try_for_each(|line| writeln!(out, "{line}"))
+    let lines = job.oddity_lines();
+    if !lines.is_empty() {
+        out.gap()?;
+    }
+    lines.iter().try_for_each(|line| writeln!(out, "{line}"))
 }

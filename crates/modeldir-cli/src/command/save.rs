@@ -7,14 +7,15 @@ mod size;
 
 use std::path::{Path, PathBuf};
 
-use modeldir::options::{Beside, Existing};
+use clap::ArgGroup;
+use modeldir::options::Beside;
 use modeldir::{Float, LoadPlan, ModelDir, Rank, SaveOptions};
 
 use crate::args::{JobArgs, ModelArgs, NameArgs, RuleArgs};
 use crate::failure::{Failure, Result};
 use crate::output::{Output, print_json};
 use crate::progress::load;
-use crate::write::{compare, is_weight_file, may_write, rank_dir, write_file};
+use crate::write::{compare, existing, is_weight_file, may_write, rank_dir, write_file};
 
 use float::parse_float;
 use saved::SavedModel;
@@ -34,7 +35,11 @@ Examples:
 /// With --tp, --pp, --ep or --rank, the part of each rank goes to a directory TO/rank-R-of-N. All
 /// tensors of one directory are in memory together. A directory gets all its weights or none.
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(
+    after_help = EXAMPLES,
+    group(ArgGroup::new("cut").args(["rules", "uneven"]).multiple(true).requires("ranks")),
+    group(ArgGroup::new("ranks").args(["tp", "pp", "ep", "rank"]).multiple(true)),
+)]
 pub(crate) struct Args {
     #[command(flatten)]
     model: ModelArgs,
@@ -72,6 +77,7 @@ pub(crate) struct Args {
 impl Args {
     pub(super) fn run(&self, out: &mut Output) -> Result {
         let model = self.model.open()?;
+        self.names.choose(&model.plan())?;
         let saved = if is_weight_file(&self.to) {
             vec![self.save_file(&model)?]
         } else {
@@ -109,8 +115,8 @@ impl Args {
     }
 
     fn save_dir(&self, plan: &LoadPlan, dir: &Path) -> Result<SavedModel> {
-        let store = load(&self.choose(plan)?, None)?;
-        let existing = if self.replace { Existing::Replace } else { Existing::Refuse };
+        let store = load(&self.choose(plan), None)?;
+        let existing = existing(self.replace);
         let beside = if self.weights_only { Beside::Leave } else { Beside::Copy };
         let mut options = SaveOptions { existing, beside, ..SaveOptions::default() };
         options.max_shard_bytes =
@@ -129,8 +135,8 @@ impl Args {
                            --max-shard-bytes, --tp, --pp, --ep and --rank";
             return Err(Failure::Usage(message.to_owned()));
         }
-        may_write(&self.to, self.replace)?;
-        let store = load(&self.choose(&model.plan())?, None)?;
+        may_write(&self.to, existing(self.replace))?;
+        let store = load(&self.choose(&model.plan()), None)?;
         write_file(store.iter().map(|(_, tensor)| tensor), &self.to)?;
         if self.verify {
             compare(&store, &self.to)?;
@@ -138,9 +144,9 @@ impl Args {
         Ok(SavedModel::new(&self.to, &store, vec![self.to.clone()], self.verify))
     }
 
-    /// The tensors to write, and their types.
-    fn choose(&self, plan: &LoadPlan) -> Result<LoadPlan> {
-        let plan = self.names.choose(plan)?;
-        Ok(self.cast.map_or_else(|| plan.clone(), |to| plan.cast(to)))
+    /// The tensors to write, and their types. A rank may have none.
+    fn choose(&self, plan: &LoadPlan) -> LoadPlan {
+        let plan = self.names.filter(plan);
+        self.cast.map_or_else(|| plan.clone(), |to| plan.cast(to))
     }
 }

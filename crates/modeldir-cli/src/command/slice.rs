@@ -3,7 +3,7 @@
 mod ranges;
 mod values;
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 use modeldir::{IndexedTensor, ModelDir, Tensor};
@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use tensorfile::{ByteRuns, PathText};
 
 use crate::args::ModelArgs;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::output::{Output, bytes, counted, path_json, print_json, shown};
-use crate::write::{may_write, write_file};
+use crate::write::{existing, is_weight_file, may_write, write_file};
 
 use ranges::Ranges;
 use values::Values;
@@ -50,27 +50,31 @@ pub(crate) struct Args {
 
 impl Args {
     pub(super) fn run(&self, out: &mut Output) -> Result {
-        if let Some(to) = &self.to {
-            may_write(to, self.replace)?;
-        }
         let model = self.model.open()?;
         let whole = model.info(&self.name)?;
+        self.check_to()?;
         let part = self.read(&model, whole)?;
         if let Some(to) = &self.to {
             write_file([&part.tensor], to)?;
         }
-        if self.json {
-            return Ok(print_json(&self.json(whole, &part)?, out)?);
+        let values = Values::of(&part.tensor, self.values)?;
+        Ok(if self.json {
+            print_json(&self.json(whole, &part, &values), out)
+        } else {
+            self.print(whole, &part, &values, out)
+        }?)
+    }
+
+    /// Refuses what cannot be written, before anything is read.
+    fn check_to(&self) -> Result {
+        match &self.to {
+            Some(to) if is_weight_file(to) => may_write(to, existing(self.replace)),
+            Some(to) => {
+                let message = format!("--to {}: expected a .safetensors file", PathText(to));
+                Err(Failure::Usage(message))
+            }
+            None => Ok(()),
         }
-        let (name, of, dtype) = (shown(&self.name), bytes(whole.byte_len() as u64), whole.dtype());
-        writeln!(out, "{name}: {dtype} {:?}, {of}", whole.shape())?;
-        let (read, runs) = (bytes(part.runs.byte_len() as u64), part.runs.num_runs());
-        writeln!(out, "part: {:?}, {read} in {}", part.tensor.shape(), counted(runs, "run"))?;
-        writeln!(out, "values: {}", Values::of(&part.tensor, self.values)?.list())?;
-        if let Some(to) = &self.to {
-            writeln!(out, "written to {}", PathText(to))?;
-        }
-        Ok(())
     }
 
     fn read(&self, model: &ModelDir, whole: IndexedTensor<'_>) -> Result<Part> {
@@ -81,17 +85,32 @@ impl Args {
         Ok(Part { tensor: model.read_selection(&self.name, &selection)?, runs })
     }
 
-    fn json(&self, whole: IndexedTensor<'_>, part: &Part) -> Result<Value> {
+    fn print(
+        &self,
+        whole: IndexedTensor<'_>,
+        part: &Part,
+        values: &Values,
+        out: &mut Output,
+    ) -> io::Result<()> {
+        let (name, of, dtype) = (shown(&self.name), bytes(whole.byte_len() as u64), whole.dtype());
+        writeln!(out, "{name}: {dtype} {:?}, {of}", whole.shape())?;
+        let (read, runs) = (bytes(part.runs.byte_len() as u64), part.runs.num_runs());
+        writeln!(out, "part: {:?}, {read} in {}", part.tensor.shape(), counted(runs, "run"))?;
+        writeln!(out, "values: {}", values.list())?;
+        self.to.as_ref().map_or(Ok(()), |to| writeln!(out, "written to {}", PathText(to)))
+    }
+
+    fn json(&self, whole: IndexedTensor<'_>, part: &Part, values: &Values) -> Value {
         let Part { tensor, runs } = part;
-        Ok(json!({
+        json!({
             "name": self.name,
             "dtype": whole.dtype().name(),
             "shape": whole.shape(),
             "bytes": whole.byte_len(),
             "part": { "shape": tensor.shape(), "bytes": tensor.byte_len(), "runs": runs.num_runs() },
-            "values": Values::of(tensor, self.values)?.json(),
+            "values": values.json(),
             "written": self.to.as_deref().map(path_json),
-        }))
+        })
     }
 }
 

@@ -13,6 +13,7 @@ use crate::args::ModelArgs;
 use crate::failure::{Failure, Result, print_error};
 use crate::output::{Output, path_json, print_json};
 use crate::progress::{PART_BYTES, load_part, progress_bar};
+use crate::switches::with_switches;
 
 use mending::{broken_beside, wanting};
 
@@ -89,7 +90,7 @@ impl Args {
             "path": path_json(&self.model.path),
             "sound": faults.is_empty(),
             "every_byte_read": self.read,
-            "faults": faults.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "faults": faults.iter().map(|fault| with_switches(&fault.to_string())).collect::<Vec<_>>(),
             "fetch_again": wanting.iter().map(|f| path_json(self.relative(f))).collect::<Vec<_>>(),
         })
     }

@@ -13,7 +13,8 @@ pub(crate) fn beside_the_weights(model: &ModelDir) -> Table<2> {
     let mut row = |key: &str, value: String| table.row([key.to_owned(), value]);
     match model.config() {
         Ok(config) => {
-            row("architecture", shown(&config.architectures().join(", ")));
+            let architectures = config.architectures().join(", ");
+            row("architecture", stated(Some(architectures).filter(|names| !names.is_empty())));
             for (key, size) in [
                 ("layers", config.num_hidden_layers()),
                 ("hidden size", config.hidden_size()),
@@ -22,14 +23,14 @@ pub(crate) fn beside_the_weights(model: &ModelDir) -> Table<2> {
                 ("vocabulary", config.vocab_size()),
                 ("context", config.max_position_embeddings()),
             ] {
-                row(key, size.map_or("not stated".into(), |size| size.to_string()));
+                row(key, stated(size.map(|size| size.to_string())));
             }
         }
         Err(error) => row("config", error.to_string()),
     }
     match model.quantization() {
         Ok(None) => row("quantization", "none".into()),
-        Ok(Some(found)) => row("quantization", shown(found.method().unwrap_or("not stated"))),
+        Ok(Some(found)) => row("quantization", stated(found.method().map(str::to_owned))),
         Err(error) => row("quantization", error.to_string()),
     }
     for (role, path) in model.tokenizer().iter() {
@@ -37,4 +38,8 @@ pub(crate) fn beside_the_weights(model: &ModelDir) -> Table<2> {
         row(&role.to_string(), PathText(path).to_string());
     }
     table
+}
+
+fn stated(value: Option<String>) -> String {
+    value.map_or_else(|| "not stated".to_owned(), |value| shown(&value))
 }

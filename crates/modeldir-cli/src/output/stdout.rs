@@ -11,6 +11,7 @@ use super::style::{is_styled, styled};
 pub(crate) struct Output {
     out: BufWriter<QuietStdout>,
     is_styled: bool,
+    has_text: bool,
 }
 
 impl Output {
@@ -18,7 +19,12 @@ impl Output {
     pub(crate) fn lock() -> Self {
         let stdout = io::stdout().lock();
         let is_styled = is_styled(&stdout);
-        Self { out: BufWriter::new(QuietStdout(stdout)), is_styled }
+        Self { out: BufWriter::new(QuietStdout(stdout)), is_styled, has_text: false }
+    }
+
+    /// Writes an empty line before a further block of lines.
+    pub(crate) fn gap(&mut self) -> io::Result<()> {
+        if self.has_text { writeln!(self) } else { Ok(()) }
     }
 
     /// Returns the text in bold on a terminal, and as it is elsewhere.
@@ -34,6 +40,7 @@ impl Output {
 
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.has_text |= !bytes.is_empty();
         self.out.write(bytes)
     }
 

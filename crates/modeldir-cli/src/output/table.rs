@@ -47,7 +47,7 @@ impl<const N: usize> Table<N> {
         self.rows.push(cells);
     }
 
-    /// Writes the headings, the rows and an empty line; nothing if there is no row.
+    /// Writes the headings and the rows as a block of lines; nothing if there is no row.
     ///
     /// # Errors
     ///
@@ -56,6 +56,7 @@ impl<const N: usize> Table<N> {
         if self.rows.is_empty() {
             return Ok(());
         }
+        out.gap()?;
         let width = |column: usize| {
             let cells = self.rows.iter().map(|row| row[column].chars().count());
             cells.max().unwrap_or(0).max(self.headings[column].len())
@@ -66,7 +67,7 @@ impl<const N: usize> Table<N> {
         for row in &self.rows {
             writeln!(out, "{}", line(row, &self.aligns, &widths))?;
         }
-        writeln!(out)
+        Ok(())
     }
 }
 

@@ -57,6 +57,7 @@ fn every_command_prints_what_it_should() {
         assert!(output.status.success(), "{name}: {output:?}");
         assert!(stdout(&output).contains(line), "{name}: {}", stdout(&output));
         assert!(!stdout(&output).contains('\u{1b}'), "{name}: colours in a pipe");
+        assert!(!stdout(&output).ends_with("\n\n"), "{name}: an empty line at the end");
         assert_eq!(stderr(&output), "", "{name}");
     }
 }
@@ -106,7 +107,7 @@ fn every_command_says_all_that_is_wrong_and_fails() {
 #[test]
 fn a_command_line_that_is_wrong_has_a_code_of_its_own() {
     let llama = llama();
-    let cases: [&[&OsStr]; 8] = [
+    let cases: [&[&OsStr]; 11] = [
         &["inspect".as_ref()],
         &["no-such-command".as_ref()],
         &["slice".as_ref(), llama.as_os_str(), "lm_head.weight".as_ref(), "1...2".as_ref()],
@@ -115,6 +116,9 @@ fn a_command_line_that_is_wrong_has_a_code_of_its_own() {
         &["rank-load".as_ref(), llama.as_os_str()],
         &["save".as_ref(), llama.as_os_str(), "x".as_ref(), "--cast=i8".as_ref()],
         &["save".as_ref(), llama.as_os_str(), "x.safetensors".as_ref(), "--tp=2".as_ref()],
+        &["save".as_ref(), llama.as_os_str(), "x".as_ref(), "--uneven=chunk".as_ref()],
+        &["slice".as_ref(), llama.as_os_str(), "lm_head.weight".as_ref(), "--to=x.bin".as_ref()],
+        &["rank-load".as_ref(), llama.as_os_str(), "--rank=0/2".as_ref(), "--replace".as_ref()],
     ];
     for case in cases {
         let name = case[0].to_str().unwrap();
@@ -147,6 +151,13 @@ fn inspect_prints_one_json_object() {
     assert_eq!(found["tensors"].as_object().unwrap().len(), 30);
     assert_eq!(found["tensors"]["lm_head.weight"]["dtype"], "BF16");
     assert_eq!(found["shards"].as_array().unwrap().len(), 4);
+}
+
+#[test]
+fn inspect_says_what_a_configuration_leaves_out() {
+    let lines = stdout(&run("inspect", &[modeldir_fixtures::model("variants")]));
+    let value = |key: &str| lines.lines().find_map(|line| line.strip_prefix(key)).map(str::trim);
+    assert_eq!((value("architecture"), value("hidden size")), (Some("not stated"), Some("8")));
 }
 
 #[test]

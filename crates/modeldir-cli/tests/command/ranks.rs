@@ -124,12 +124,18 @@ fn rank_load_is_the_rank_that_a_launcher_says() {
         rank_load.env(rank, "2").env(size, "4").arg(llama());
         rank_load.args(["--json", "--save"]).arg(folder.path());
         let output = rank_load.output().unwrap();
+        let again = rank_load.output().unwrap();
+        assert_eq!(again.status.code(), Some(1), "{again:?}");
+        assert!(stderr(&again).contains("(--replace replaces"), "{}", stderr(&again));
         let text = stdout(&output);
         assert_eq!((text.lines().count(), stderr(&output)), (1, String::new()));
         let found: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(found["rank"], 2);
         assert_eq!(found["size"], 4);
         assert_eq!(found["launcher"], launcher);
+
+        rank_load.arg("--replace");
+        assert!(rank_load.output().unwrap().status.success());
 
         // What was saved is what `digest` prints of the part and of the saved directory.
         let part = run("digest", &[llama().as_os_str(), "--tp=2/4".as_ref()]).stdout;

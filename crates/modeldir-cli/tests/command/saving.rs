@@ -91,6 +91,19 @@ fn save_writes_a_directory_for_each_rank_or_for_one() {
 }
 
 #[test]
+fn save_writes_ranks_that_hold_none_of_the_chosen_tensors() {
+    let folder = tempfile::tempdir().unwrap();
+    save(folder.path(), &["--pp=2", "--only=model.layers.0.**"]);
+    let tensors = |name| ModelDir::open(folder.path().join(name)).unwrap().len();
+    assert_eq!((tensors("rank-0-of-2"), tensors("rank-1-of-2")), (9, 0));
+
+    let args = [llama().into_os_string(), folder.path().join("none").into(), "--only=none".into()];
+    let output = run("save", &args);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(!folder.path().join("none").exists());
+}
+
+#[test]
 fn save_replaces_weights_only_when_asked() {
     let folder = tempfile::tempdir().unwrap();
     let to = folder.path().join("saved");
@@ -98,6 +111,7 @@ fn save_replaces_weights_only_when_asked() {
     let again = run("save", &[llama(), to.clone()]);
     assert_eq!(again.status.code(), Some(1));
     assert!(stderr(&again).contains("saved"), "{}", stderr(&again));
+    assert!(stderr(&again).contains("(--replace replaces"), "{}", stderr(&again));
     let said = save(&to, &["--replace", "--cast=f16", "--json"]);
     let said: Value = serde_json::from_str(&said).unwrap();
     assert_eq!(said[0]["tensors"], 30);

@@ -47,6 +47,22 @@ fn a_reader_that_goes_away_changes_no_exit_code() {
 }
 
 #[test]
+fn messages_name_switches_of_the_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let variant = folder.path().join("model.fp16.safetensors");
+    fs::copy(modeldir_fixtures::model("bert").join("model.safetensors"), variant).unwrap();
+    let output = run("inspect", &[folder.path()]);
+    assert!(stderr(&output).contains("(--variant opens one)"), "{}", stderr(&output));
+
+    let rules = folder.path().join("rules.json");
+    fs::write(&rules, r#"{"rules": [], "unmatched": "error"}"#).unwrap();
+    let bert = modeldir_fixtures::model("bert");
+    let output = run("ranks", &[bert.as_os_str(), "--rules".as_ref(), rules.as_os_str()]);
+    let said = "and the rules say \"unmatched\": \"error\"";
+    assert!(stderr(&output).contains(said), "{}", stderr(&output));
+}
+
+#[test]
 fn the_log_of_the_library_appears_when_asked_for() {
     let mut load = command("load");
     let output = load.arg(llama()).env("RUST_LOG", "modeldir=debug").output().unwrap();
