@@ -13,7 +13,6 @@ use crate::beside::file_role::FileRole;
 use crate::beside::tokenizer::TokenizerFiles;
 use crate::io_error::io_error;
 use crate::json::JsonError;
-use crate::json::MaxBytes;
 use crate::{ErrorKind, Result, json};
 
 /// The name of the template used when a request names none.
@@ -31,32 +30,35 @@ pub struct ChatTemplate {
     pub path: PathBuf,
 }
 
-/// Reads the templates from the first place that has any.
-pub(crate) fn read(
-    directory: &Path,
-    files: &TokenizerFiles,
-    max: MaxBytes,
-) -> Result<Vec<ChatTemplate>> {
-    let templates = from_own_files(directory, files, max)?;
-    if !templates.is_empty() {
-        return Ok(templates);
-    }
-    for role in [FileRole::TokenizerConfig, FileRole::ChatTemplateJson] {
-        let Some(path) = files.path(role) else { continue };
-        let templates = from_json(path, files.read(role)?.get("chat_template"))?;
+impl TokenizerFiles {
+    /// Reads the chat templates: the one named `default` first, the others by name. May be empty.
+    ///
+    /// Template files (`chat_template.jinja`, `additional_chat_templates/*.jinja`) win over
+    /// `chat_template` in the tokenizer's configuration, which wins over `chat_template.json`.
+    ///
+    /// # Errors
+    ///
+    /// An error that names the file if one cannot be read or holds no template;
+    /// [`ErrorKind::Ambiguous`] if two templates exist and neither takes precedence.
+    pub fn chat_templates(&self) -> Result<Vec<ChatTemplate>> {
+        let templates = from_own_files(self)?;
         if !templates.is_empty() {
             return Ok(templates);
         }
+        for role in [FileRole::TokenizerConfig, FileRole::ChatTemplateJson] {
+            let Some(path) = self.path(role) else { continue };
+            let templates = from_json(path, self.read(role)?.get("chat_template"))?;
+            if !templates.is_empty() {
+                return Ok(templates);
+            }
+        }
+        Ok(Vec::new())
     }
-    Ok(Vec::new())
 }
 
 /// The templates in files of their own.
-fn from_own_files(
-    directory: &Path,
-    files: &TokenizerFiles,
-    max: MaxBytes,
-) -> Result<Vec<ChatTemplate>> {
+fn from_own_files(files: &TokenizerFiles) -> Result<Vec<ChatTemplate>> {
+    let directory = &files.directory;
     let main = files.path(FileRole::ChatTemplate);
     let others = additional(directory)?;
     let stem = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -72,7 +74,7 @@ fn from_own_files(
     let named = main.into_iter().chain(others.into_iter().map(|path| (stem(&path), path)));
     let mut templates = BTreeMap::new();
     for (name, path) in named {
-        let text = json::read(&path, max)?;
+        let text = json::read(&path, files.max)?;
         check(&text).map_err(|kind| kind.at(&path))?;
         templates.insert(name, (text, path));
     }

@@ -6,8 +6,6 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::beside::chat_template;
-use crate::beside::chat_template::ChatTemplate;
 use crate::beside::file_role::FileRole;
 use crate::beside::versions::{newest_first, version};
 use crate::json::MaxBytes;
@@ -39,9 +37,9 @@ const VOCABULARIES: [FileRole; 6] = [
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenizerFiles {
-    directory: PathBuf,
+    pub(super) directory: PathBuf,
     paths: BTreeMap<FileRole, PathBuf>,
-    max: MaxBytes,
+    pub(super) max: MaxBytes,
 }
 
 impl TokenizerFiles {
@@ -132,19 +130,6 @@ impl TokenizerFiles {
     /// [`ErrorKind::NoFile`] if there is none, else [`ErrorKind::File`].
     pub fn check(&self, role: FileRole) -> Result<()> {
         json::check_is_there(self.existing(role)?)
-    }
-
-    /// Reads the chat templates: the one named `default` first, the others by name. May be empty.
-    ///
-    /// Template files (`chat_template.jinja`, `additional_chat_templates/*.jinja`) win over
-    /// `chat_template` in the tokenizer's configuration, which wins over `chat_template.json`.
-    ///
-    /// # Errors
-    ///
-    /// An error that names the file if one cannot be read or holds no template;
-    /// [`ErrorKind::Ambiguous`] if two templates exist and neither takes precedence.
-    pub fn chat_templates(&self) -> Result<Vec<ChatTemplate>> {
-        chat_template::read(&self.directory, self, self.max)
     }
 
     fn existing(&self, role: FileRole) -> Result<&Path> {
