@@ -6,6 +6,7 @@ use clap::Args;
 use modeldir::partition::{Job, PartitionError};
 use modeldir::{Rank, Topology};
 
+use super::number::parse_number;
 use crate::failure::{Failure, Result};
 
 /// The number of ranks of a job, by kind of parallelism.
@@ -16,15 +17,15 @@ use crate::failure::{Failure, Result};
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub(crate) struct JobArgs {
     /// Ranks that cut tensors between them (tensor parallelism)
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_number)]
     tp: Option<NonZeroUsize>,
     /// Stages that share out the layers (pipeline parallelism)
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_number)]
     pp: Option<NonZeroUsize>,
     /// Ranks of a stage that share out the experts (expert parallelism)
     ///
     /// The same ranks as those of --tp: one number must divide the other.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_number)]
     ep: Option<NonZeroUsize>,
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use modeldir::ModelDir;
-use modeldir::options::Weights;
+use modeldir::options::{IndexPolicy, Weights};
 
 /// Options that choose the model.
 #[derive(Args, Clone, Debug)]
@@ -14,6 +14,9 @@ pub(crate) struct ModelArgs {
     /// Open the weights of this variant, such as fp16 for model.fp16.safetensors
     #[arg(long, value_name = "NAME")]
     variant: Option<String>,
+    /// Find the weights by the names of files, not by the index
+    #[arg(long)]
+    ignore_index: bool,
 }
 
 impl ModelArgs {
@@ -23,7 +26,8 @@ impl ModelArgs {
     ///
     /// Those of opening.
     pub(crate) fn open(&self) -> modeldir::Result<ModelDir> {
-        let weights = self.variant.as_ref().map_or_else(Weights::default, Weights::variant);
+        let index = if self.ignore_index { IndexPolicy::Ignore } else { IndexPolicy::Use };
+        let weights = Weights::Named { family: None, variant: self.variant.clone(), index };
         ModelDir::open_with(&self.path, &weights.into())
     }
 }

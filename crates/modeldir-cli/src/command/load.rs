@@ -8,7 +8,7 @@ use modeldir::{LoadPlan, ModelDir, TensorStore};
 use serde_json::{Value, json};
 use tensorfile::PathText;
 
-use crate::args::{ModelArgs, NameArgs};
+use crate::args::{ModelArgs, NameArgs, parse_number};
 use crate::contents::{Tally, print_report};
 use crate::failure::Result;
 use crate::output::{Output, bytes, counted, path_json, print_json, rate, time};
@@ -32,7 +32,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     names: NameArgs,
     /// Number of reading threads [default: one for each processor, more while reads wait for a disk]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_number)]
     threads: Option<NonZeroUsize>,
     /// Print one JSON object instead of tables
     #[arg(long)]

@@ -1,6 +1,6 @@
 //! A table of the configuration and the tokenizer files of a model.
 
-use modeldir::ModelDir;
+use modeldir::{ErrorKind, ModelDir};
 use tensorfile::PathText;
 
 use crate::output::{Align, Table, shown};
@@ -26,7 +26,10 @@ pub(crate) fn beside_the_weights(model: &ModelDir) -> Table<2> {
                 row(key, stated(size.map(|size| size.to_string())));
             }
         }
-        Err(error) => row("config", error.to_string()),
+        Err(error) if matches!(error.kind(), ErrorKind::NoFile { .. }) => {
+            row("configuration", "none".into());
+        }
+        Err(error) => row("configuration", error.to_string()),
     }
     match model.quantization() {
         Ok(None) => row("quantization", "none".into()),

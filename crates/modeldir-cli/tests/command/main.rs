@@ -13,11 +13,12 @@ mod verifying;
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
 
-use model::{MISSING, SHORT, broken_model};
+use model::{MISSING, SHORT, broken_model, copy_of_llama};
 use program::{run, stderr, stdout};
 
 /// What each sub-command that reads a model prints, somewhere, of the shipped one.
@@ -158,6 +159,11 @@ fn inspect_says_what_a_configuration_leaves_out() {
     let lines = stdout(&run("inspect", &[modeldir_fixtures::model("variants")]));
     let value = |key: &str| lines.lines().find_map(|line| line.strip_prefix(key)).map(str::trim);
     assert_eq!((value("architecture"), value("hidden size")), (Some("not stated"), Some("8")));
+
+    let folder = copy_of_llama();
+    fs::remove_file(folder.path().join("config.json")).unwrap();
+    let lines = stdout(&run("inspect", &[folder.path()]));
+    assert!(lines.lines().any(|line| line.split_whitespace().eq(["configuration", "none"])));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::{Child, Command, Stdio};
 
-use crate::model::broken_model;
+use crate::model::{broken_model, copy_of_llama};
 use crate::program::{command, run, stderr, stdout};
 use crate::{COMMANDS, args, llama};
 
@@ -50,9 +50,15 @@ fn a_reader_that_goes_away_changes_no_exit_code() {
 fn messages_name_switches_of_the_command() {
     let folder = tempfile::tempdir().unwrap();
     let variant = folder.path().join("model.fp16.safetensors");
-    fs::copy(modeldir_fixtures::model("bert").join("model.safetensors"), variant).unwrap();
+    fs::copy(modeldir_fixtures::model("bert").join("model.safetensors"), &variant).unwrap();
     let output = run("inspect", &[folder.path()]);
     assert!(stderr(&output).contains("(--variant opens one)"), "{}", stderr(&output));
+
+    let output = run("inspect", &[variant.as_os_str(), "--variant=fp16".as_ref()]);
+    assert!(stderr(&output).contains(": --variant does not apply here"), "{}", stderr(&output));
+    let output = run("ranks", &[llama().as_os_str(), "--tp=3".as_ref()]);
+    let said = "--uneven balanced and --uneven chunk give some ranks more";
+    assert!(stderr(&output).contains(said), "{}", stderr(&output));
 
     let rules = folder.path().join("rules.json");
     fs::write(&rules, r#"{"rules": [], "unmatched": "error"}"#).unwrap();
@@ -60,6 +66,23 @@ fn messages_name_switches_of_the_command() {
     let output = run("ranks", &[bert.as_os_str(), "--rules".as_ref(), rules.as_os_str()]);
     let said = "and the rules say \"unmatched\": \"error\"";
     assert!(stderr(&output).contains(said), "{}", stderr(&output));
+}
+
+#[test]
+fn an_index_that_fits_no_file_is_ignored_when_asked() {
+    let folder = copy_of_llama();
+    let single = folder.path().join("model.safetensors");
+    fs::copy(modeldir_fixtures::model("bert").join("model.safetensors"), single).unwrap();
+    for entry in fs::read_dir(folder.path()).unwrap() {
+        let path = entry.unwrap().path();
+        if path.display().to_string().contains("-of-") {
+            fs::remove_file(path).unwrap();
+        }
+    }
+    let output = run("inspect", &[folder.path()]);
+    assert!(stderr(&output).contains("; --ignore-index opens that file"), "{}", stderr(&output));
+    let output = run("inspect", &[folder.path().as_os_str(), "--ignore-index".as_ref()]);
+    assert!(stdout(&output).contains("encoder.layer.*.output.dense.weight"), "{output:?}");
 }
 
 #[test]
