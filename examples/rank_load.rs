@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use modeldir::{ModelDir, Partition, Rank, Topology, launch};
+use modeldir::{ModelDir, Rank, Topology, launch};
 
 const LLAMA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/models/llama");
 
@@ -18,8 +18,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     // Every process opens the same directory and plans its own part of each tensor.
     let model = ModelDir::open(path)?;
-    let rules = Partition::for_config(model.config()?)?;
-    let plan = model.plan_for(&rules, &Topology::tensor_parallel(rank))?;
+    let plan = model.plan_for(&model.partition()?, &Topology::tensor_parallel(rank))?;
     println!("rank {rank}: {} of {} bytes to read", plan.bytes_read(), model.byte_len());
 
     // Each part is contiguous in memory.

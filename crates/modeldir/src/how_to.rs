@@ -89,13 +89,12 @@
 //! Every process of a job opens the same directory and reads its own part of each tensor.
 //!
 //! ```no_run
-//! use modeldir::{ModelDir, Partition, Topology, launch};
+//! use modeldir::{ModelDir, Topology, launch};
 //!
 //! # let path = "Llama-3.1-70B";
 //! let rank = launch::rank_from_env()?.expect("started by mpirun, torchrun or srun");
 //! let model = ModelDir::open(path)?;
-//! let rules = Partition::for_config(model.config()?)?;
-//! let plan = model.plan_for(&rules, &Topology::tensor_parallel(rank))?;
+//! let plan = model.plan_for(&model.partition()?, &Topology::tensor_parallel(rank))?;
 //! let store = plan.load()?;
 //! # Ok::<(), modeldir::Error>(())
 //! ```

@@ -98,13 +98,13 @@ impl TensorStore {
     /// later jobs:
     ///
     /// ```
-    /// use modeldir::{ModelDir, Partition, Rank, Topology};
+    /// use modeldir::{ModelDir, Rank, Topology};
     ///
     /// # let path = modeldir_fixtures::model("llama");
     /// # let folder = tempfile::tempdir()?;
     /// # let to = folder.path();
     /// let model = ModelDir::open(path)?;
-    /// let rules = Partition::for_config(model.config()?)?;
+    /// let rules = model.partition()?;
     /// let plan = model.plan_for(&rules, &Topology::tensor_parallel(Rank::new(1, 4)?))?;
     /// let of_rank = to.join("rank-1-of-4");
     /// plan.load()?.save(&of_rank)?;

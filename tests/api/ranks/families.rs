@@ -25,7 +25,7 @@ fn shapes(plan: &LoadPlan) -> BTreeMap<String, Vec<usize>> {
 }
 
 fn rules(dir: &ModelDir, uneven: Uneven) -> Partition {
-    Partition { uneven, ..Partition::for_config(dir.config().unwrap()).unwrap() }
+    Partition { uneven, ..dir.partition().unwrap() }
 }
 
 fn plan(dir: &ModelDir, uneven: Uneven, ranks: Value) -> LoadPlan {

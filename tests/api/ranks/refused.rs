@@ -1,7 +1,9 @@
 //! Ranks that cannot be served: the exact error, and a message that says what would do.
 
 use modeldir::partition::{Misfit, PartitionError, TensorShape};
-use modeldir::{Error, ErrorKind, ModelConfig, Partition, Quantization, Result, Topology};
+use modeldir::{
+    Error, ErrorKind, ModelConfig, ModelDir, Partition, Quantization, Result, Topology,
+};
 use serde_json::{Value, json};
 use tensorfile::Dtype;
 
@@ -153,4 +155,21 @@ fn a_model_type_without_rules() {
             PartitionError::NoRules { model_type: model_type.into(), families }
         );
     }
+}
+
+#[test]
+fn a_directory_without_rules_names_its_configuration() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::copy(
+        modeldir_fixtures::model("llama").join("model-00001-of-00004.safetensors"),
+        folder.path().join("model.safetensors"),
+    )
+    .unwrap();
+    let partition = || ModelDir::open(folder.path()).unwrap().partition();
+    assert!(matches!(partition().unwrap_err().kind(), ErrorKind::NoFile { .. }));
+    let config = folder.path().join("config.json");
+    std::fs::write(&config, r#"{"model_type": "mamba"}"#).unwrap();
+    let error = partition().unwrap_err();
+    assert_eq!(error.path(), Some(&*config));
+    assert!(matches!(kind(error), PartitionError::NoRules { .. }));
 }

@@ -8,7 +8,7 @@ use modeldir::options::{Beside, Existing};
 use modeldir::{Cancel, LoadOptions, LoadPlan};
 use modeldir::{ErrorKind, Rank, Result, Topology};
 use modeldir::{MapOptions, ModelDir};
-use modeldir::{OpenOptions, Partition, SaveOptions, Selection, TensorStore};
+use modeldir::{OpenOptions, SaveOptions, Selection, TensorStore};
 use serde_json::json;
 use tensorfile::{TensorFile, Writer};
 
@@ -142,7 +142,7 @@ fn add(digests: &mut Digests, store: &TensorStore) {
 
 /// What the first of two ranks takes.
 fn of_rank(model: &ModelDir) -> Result<LoadPlan> {
-    let rules = Partition::for_config(model.config()?)?;
+    let rules = model.partition()?;
     model.plan_for(&rules, &Topology::tensor_parallel(Rank::new(0, 2)?))
 }
 

@@ -3,10 +3,10 @@
 use tensorfile::{Selection, Tensor};
 
 use super::ModelDir;
-use crate::Result;
 use crate::partition::{Partition, TensorShape, Topology};
 use crate::plan::LoadPlan;
 use crate::store::TensorStore;
+use crate::{Error, Result};
 
 impl ModelDir {
     /// Returns a plan that loads every tensor. Does no I/O.
@@ -47,6 +47,27 @@ impl ModelDir {
     pub fn read_selection(&self, name: &str, selection: &Selection) -> Result<Tensor> {
         let plan = self.plan_one(name)?.select(|_| Some(selection.clone()))?;
         plan.load()?.remove(name)
+    }
+
+    /// Returns the built-in rules of the model's type, for [`plan_for`](Self::plan_for). Does no I/O.
+    ///
+    /// ```
+    /// use modeldir::{ModelDir, Rank, Topology};
+    ///
+    /// # let path = modeldir_fixtures::model("llama");
+    /// let model = ModelDir::open(path)?;
+    /// let rank = Topology::tensor_parallel(Rank::new(1, 2)?);
+    /// let store = model.plan_for(&model.partition()?, &rank)?.load()?;
+    /// assert_eq!(store.get("lm_head.weight")?.shape(), [160, 64]);
+    /// # Ok::<(), modeldir::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`config`](Self::config) and [`Partition::for_config`].
+    pub fn partition(&self) -> Result<Partition> {
+        let config = self.config()?;
+        Partition::for_config(config).map_err(|error| Error::from(error).at(config.path()))
     }
 
     /// Returns a plan of the parts that one rank of a distributed job loads.
