@@ -88,7 +88,8 @@ impl ModelDir {
         let root = &resolved.root;
         let map = resolved.index.as_ref().map(|index| &index.map);
         let tied = config.as_ref().ok().and_then(ModelConfig::tie_word_embeddings);
-        let (index, findings) = Index::build(root, &resolved.shards, map, tied, options)?;
+        let built = Index::build(root, &resolved.shards, map, tied, options);
+        let (index, findings) = built.map_err(|error| error.at(root))?;
         let quantization = quantization(root, &config, options.max_json_bytes);
 
         let names = &resolved.file_names;

@@ -20,7 +20,7 @@ use crate::resolve::Causes;
 use crate::weights::alias::{self, AliasSources, Aliases};
 use crate::weights::join::{self, Fit, Joined, Slot, Tensors, Wanted};
 use crate::weights::weight_map::WeightMap;
-use crate::{Error, ErrorKind, Result};
+use crate::{ErrorKind, Result};
 
 /// The maximum number of tensor faults in an error; the others are only counted, as there may be
 /// millions.
@@ -41,7 +41,7 @@ impl Index {
     /// `tied` is `tie_word_embeddings` of the configuration, if present.
     ///
     /// One error lists all faults: shards that are missing or unusable, tensors that are not in the
-    /// mapped shard, tensors in two shards.
+    /// mapped shard, tensors in two shards. An error without a path is one of `root`.
     pub(crate) fn build(
         root: &Path,
         shard_paths: &[PathBuf],
@@ -50,15 +50,13 @@ impl Index {
         options: &OpenOptions,
     ) -> Result<(Self, Findings)> {
         let span = debug_span!("index", shards = shard_paths.len(), tensors = Empty).entered();
-        let no_memory = |none: NoMemory| Error::from(none).at(root);
-        let wanted = wanted(map).map_err(no_memory)?;
+        let wanted = wanted(map)?;
         let opened = shard::open_all(root, shard_paths, &wanted, options)?;
-        let Numbered { shards, fits, lost } =
-            numbered(root, shard_paths, opened, &wanted).map_err(no_memory)?;
-        let joined = join(&shards, map, fits, options.unindexed).map_err(no_memory)?;
-        let skipped = judge(root, &shards, lost, &joined, options)?;
-        let unindexed = strays(&shards, &joined.unindexed).map_err(no_memory)?;
-        let stale = strays(&shards, &joined.stale).map_err(no_memory)?;
+        let Numbered { shards, fits, lost } = numbered(root, shard_paths, opened, &wanted)?;
+        let joined = join(&shards, map, fits, options.unindexed)?;
+        let skipped = judge(&shards, lost, &joined, options)?;
+        let unindexed = strays(&shards, &joined.unindexed)?;
+        let stale = strays(&shards, &joined.stale)?;
         let (aliases, aliases_left_out) = find_aliases(&shards, &joined.order, map, tied, options);
         let findings = Findings { unindexed, stale, skipped, aliases_left_out };
         let (root, order, aliases) = (root.to_owned(), joined.order, Arc::new(aliases));
@@ -126,29 +124,27 @@ fn join<'m>(
 
 /// Fails with all faults that make the model incomplete; returns the faults of skipped shards.
 fn judge(
-    root: &Path,
     shards: &[Shard],
     lost: Vec<Fault>,
     joined: &Joined<'_>,
     options: &OpenOptions,
 ) -> Result<Vec<Fault>> {
-    let no_memory = |none: NoMemory| Error::from(none).at(root);
     // If no shard can be opened, skipping leaves no model.
     let skips = options.missing_shards == MissingShards::Skip && !shards.is_empty();
     let (mut skipped, mut faults) = (Vec::new(), Vec::new());
     for fault in lost {
         let is_skipped = skips && matches!(fault, Fault::MissingShard { .. });
         let list = if is_skipped { &mut skipped } else { &mut faults };
-        reserve::push(list, fault).map_err(no_memory)?;
+        reserve::push(list, fault)?;
     }
     let (of_tensors, more) = join_faults(shards, joined, options.unindexed);
     for fault in of_tensors {
-        reserve::push(&mut faults, fault).map_err(no_memory)?;
+        reserve::push(&mut faults, fault)?;
     }
     if faults.is_empty() {
         return Ok(skipped);
     }
-    Err(ErrorKind::Incomplete { faults, more }.at(root))
+    Err(ErrorKind::Incomplete { faults, more }.into())
 }
 
 /// The faults found by the join that make the model incomplete: the first ones, and the number of

@@ -10,7 +10,7 @@ use super::id::ShardId;
 use crate::open_options::OpenOptions;
 use crate::threads::MAX_OPEN_FILES;
 use crate::weights::join::{self, Fit, Wanted};
-use crate::{Error, Result, threads};
+use crate::{Result, threads};
 
 /// A weight file of the model.
 #[derive(Clone, Debug)]
@@ -122,11 +122,9 @@ pub(super) fn open_all<'m>(
         Ok((file, fit.map_err(|none| tensorfile::Error::from(none).at(root.join(path)))?))
     };
     // Memory for the list collected below.
-    let asked = reserve::check::<Opened<'_>>(paths.len());
-    asked.map_err(|none| Error::from(none).at(root))?;
+    reserve::check::<Opened<'_>>(paths.len())?;
     let threads = threads::count(options.threads, paths.len()).min(MAX_OPEN_FILES);
     threads::in_pool(threads, |pool| {
         pool.install(|| paths.par_iter().enumerate().map(open).collect())
     })
-    .map_err(|error| error.at(root))
 }
