@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use modeldir::options::Weights;
-use modeldir::{ModelDir, OpenOptions};
-use serde_json::Value;
+use modeldir::{ModelDir, OpenOptions, Partition, Rank, Topology};
+use serde_json::{Value, json};
 use tensorfile::{Selection, Tensor};
 
 use crate::check::{check, equal};
@@ -33,6 +33,7 @@ pub(crate) fn ask(expected: &Expected, query: &Query, root: &Path) -> Result<(),
         }
         Op::Filter { keep, byte_len } => return target.filter(keep, *byte_len),
         Op::ByFile { world, empty_ranks } => return target.by_file(*world, *empty_ranks),
+        Op::Ranks { size, rules, parts } => target.ranks(*size, rules, parts),
         Op::Get { tensor, part } => target.get(tensor, part.as_ref()),
         Op::Tokenizer => target.model()?.tokenizer().json().map(drop).map_err(Asking::refused),
         Op::Config => target.model()?.config().map(drop).map_err(Asking::refused),
@@ -188,6 +189,30 @@ impl Asked<'_> {
         loaded.sort();
         equal("ranks without a file", &empty, &empty_ranks)?;
         equal("names of all ranks", &loaded, &model.names().map(str::to_owned).collect())
+    }
+
+    fn ranks(
+        &self,
+        size: usize,
+        rules: &Value,
+        parts: &[BTreeMap<String, Part>],
+    ) -> Result<(), Asking> {
+        let model = self.model()?;
+        let own = Partition::from_json(json!({ "rules": rules }).to_string().as_bytes());
+        let config = model.config().map_err(Asking::refused)?;
+        let rules = own.and_then(|own| Ok(own.or_for_config(config)?)).map_err(Asking::refused)?;
+        for rank in Rank::all(size) {
+            let plan = model.plan_for(&rules, &Topology::tensor_parallel(rank));
+            let store = plan.and_then(|plan| plan.load()).map_err(Asking::refused)?;
+            let Some(wanted) = parts.get(rank.rank()) else { continue };
+            let names: Vec<&str> = wanted.keys().map(String::as_str).collect();
+            equal("names of a rank", &store.names().collect(), &names)?;
+            for (name, part) in wanted {
+                let found = store.get(name).map_err(Asking::refused)?;
+                check_part(found, Some(part)).map_err(|wrong| format!("{name}: {wrong}"))?;
+            }
+        }
+        Ok(())
     }
 
     fn get(&self, tensor: &str, part: Option<&Part>) -> Result<(), Asking> {

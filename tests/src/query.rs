@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::expected::{Row, mentions, rows};
@@ -34,6 +35,8 @@ pub(crate) enum Op {
     Filter { keep: Vec<String>, byte_len: u64 },
     /// Files dealt out to ranks.
     ByFile { world: usize, empty_ranks: usize },
+    /// The parts of tensor-parallel ranks, by rules of the case and then the built-in ones.
+    Ranks { size: usize, rules: Value, parts: Vec<BTreeMap<String, Part>> },
     /// A tensor by the name it is stored under.
     Get { tensor: String, part: Option<Part> },
     /// The tokenizer's JSON.
@@ -45,7 +48,7 @@ pub(crate) enum Op {
 }
 
 /// A tensor, or a part of one, as it must be.
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
 pub(crate) struct Part {
     pub(crate) dtype: String,
     pub(crate) shape: Vec<usize>,
@@ -94,7 +97,8 @@ impl Query {
 
 impl Op {
     fn take(name: &str, fails: bool, fields: &mut Fields) -> Result<Self, String> {
-        let can_fail = matches!(name, "slice" | "get" | "tokenizer" | "config" | "open_variant");
+        let can_fail =
+            matches!(name, "slice" | "get" | "ranks" | "tokenizer" | "config" | "open_variant");
         if fails && !can_fail {
             return Err(format!("query {name}: the runner does not know how it could fail"));
         }
@@ -125,6 +129,7 @@ impl Op {
                 Self::Filter { keep: fields.required("keep")?, byte_len: fields.required("bytes")? }
             }
             "by_file" => by_file(fields)?,
+            "ranks" => ranks(fails, fields)?,
             "get" => Self::Get { tensor: fields.required("tensor")?, part: part(fails, fields)? },
             "tokenizer" => Self::Tokenizer,
             "config" => Self::Config,
@@ -148,6 +153,14 @@ fn part(fails: bool, fields: &mut Fields) -> Result<Option<Part>, String> {
     }
     let (dtype, shape) = (fields.required("dtype")?, fields.required("shape")?);
     Ok(Some(Part { dtype, shape, sha256: fields.required("sha256")? }))
+}
+
+fn ranks(fails: bool, fields: &mut Fields) -> Result<Op, String> {
+    Ok(Op::Ranks {
+        size: fields.required("tp")?,
+        rules: fields.optional("rules")?.unwrap_or_else(|| Value::Array(Vec::new())),
+        parts: if fails { Vec::new() } else { fields.required("parts")? },
+    })
 }
 
 fn by_file(fields: &mut Fields) -> Result<Op, String> {

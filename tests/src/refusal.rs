@@ -5,6 +5,7 @@ use std::path::Path;
 
 use modeldir::ErrorKind;
 use modeldir::error::Fault;
+use modeldir::partition::PartitionError;
 use tensorfile::ErrorKind as FileErrorKind;
 
 /// An error of the product, as text and as variants.
@@ -53,6 +54,9 @@ impl From<modeldir::Error> for Refusal {
             }
             ErrorKind::Partition(inner) => {
                 refusal.variants.push(leading_name(inner));
+                if let PartitionError::Cut { misfit, .. } = inner {
+                    refusal.variants.push(leading_name(misfit));
+                }
             }
             ErrorKind::Incomplete { faults, .. } => {
                 for fault in faults {

@@ -13,6 +13,7 @@
 use std::num::NonZeroUsize;
 
 use super::gptq;
+use crate::Quantization;
 use crate::partition::companion::{NO_BLOCK, NO_WEIGHT, group_size};
 use crate::partition::weight_layout::{Located, Member, OnDisk, Side, WeightLayout};
 
@@ -32,7 +33,7 @@ impl WeightLayout for AwqGemv {
         // Scales are not packed: the axis that they share with the weight is that of the outputs.
         match (tensor.shape_of("qweight"), tensor.shape_of("scales")) {
             (Some([outputs, words]), Some([scales, groups])) => {
-                outputs == scales && words != groups
+                outputs == scales && (words != groups || is_named(tensor.quantization))
             }
             _ => false,
         }
@@ -57,4 +58,10 @@ impl WeightLayout for AwqGemv {
         }
         Ok(Some(OnDisk { dim: 1, per: each, stored: NonZeroUsize::MIN, len }))
     }
+}
+
+/// Whether the configuration names this form of AWQ.
+fn is_named(quantization: Option<&Quantization>) -> bool {
+    let version = quantization.and_then(|found| found.raw().get("version")?.as_str());
+    version.is_some_and(|version| version.eq_ignore_ascii_case("gemv"))
 }

@@ -6,7 +6,8 @@
 //! | `scales`, `biases` of it | out; groups of inputs |
 //!
 //! Experts lie before both. A group fills whole words whatever its bits: 64 weights of 6 bits fill
-//! 12. Weights of 3, 5 or 6 bits straddle words within a group, so cuts are at groups.
+//! 12. Weights of 3, 5 or 6 bits straddle words within a group, so cuts are at groups; those of 2, 4
+//! or 8 bits could be cut at words.
 //!
 //! The configuration lists modules with other bits or groups than the rest by name.
 
@@ -69,14 +70,21 @@ fn inputs(tensor: &Member<'_>, weight: &Member<'_>) -> Located {
     let (words, groups) = (last(weight.tensor.shape), last(scales));
     let group = group_of(weight, words, groups)?;
     let Some(dim) = tensor.dim_from_end(0) else { return Ok(None) };
-    let stored = if tensor.leaf == "weight" {
-        let words = words.checked_div(groups).and_then(NonZeroUsize::new);
-        words.filter(|each| each.get().checked_mul(groups) == Some(last(weight.tensor.shape)))
-    } else {
-        Some(NonZeroUsize::MIN)
-    };
     let len = groups.saturating_mul(group.get());
-    Ok(Some(OnDisk { dim, per: group, stored: stored.ok_or(OTHER_SIZES)?, len }))
+    if tensor.leaf != "weight" {
+        return Ok(Some(OnDisk { dim, per: group, stored: NonZeroUsize::MIN, len }));
+    }
+    if let Some(per) = quotient(len, words) {
+        return Ok(Some(OnDisk { dim, per, stored: NonZeroUsize::MIN, len }));
+    }
+    let stored = quotient(words, groups).ok_or(OTHER_SIZES)?;
+    Ok(Some(OnDisk { dim, per: group, stored, len }))
+}
+
+/// The quotient of two numbers, if it is whole.
+fn quotient(number: usize, of: usize) -> Option<NonZeroUsize> {
+    let quotient = NonZeroUsize::new(number.checked_div(of)?)?;
+    (quotient.get().checked_mul(of) == Some(number)).then_some(quotient)
 }
 
 /// The number of inputs in a group, if the shapes agree with it.
@@ -93,10 +101,9 @@ fn group_of(
         return each.and_then(NonZeroUsize::new).ok_or(OTHER_SIZES);
     };
     let inputs = groups.saturating_mul(group.get());
-    let shown = filled.checked_div(inputs).and_then(NonZeroUsize::new).ok_or(OTHER_SIZES)?;
-    let is_whole = inputs.checked_mul(shown.get()) == Some(filled);
+    let shown = quotient(filled, inputs).ok_or(OTHER_SIZES)?;
     let is_stated = bits.map_or((2..=8).contains(&shown.get()), |bits| bits == shown);
-    if is_whole && is_stated { Ok(group) } else { Err(OTHER_SIZES) }
+    if is_stated { Ok(group) } else { Err(OTHER_SIZES) }
 }
 
 /// Bits and inputs of a group of this module, as the configuration states them.
