@@ -1,6 +1,7 @@
 //! Why a sub-command fails, and the exit code that says so.
 
 use std::error::Error;
+use std::fmt::Display;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -51,6 +52,14 @@ impl<E: Into<Box<dyn Error>>> From<E> for Failure {
 /// Writes an error and its causes to standard error.
 pub(crate) fn print_error(error: &dyn Error) {
     print_lines(&with_switches(&error.to_string()), error.source());
+}
+
+/// Writes a note to standard error, where scripts that read standard output do not meet it.
+pub(crate) fn note(text: impl Display) {
+    let mut stderr = io::stderr().lock();
+    let text = format!("{} {text}\n", styled(is_styled(&stderr), "1;33", "note:"));
+    // If standard error is closed, the note is lost.
+    let _closed = stderr.write_all(text.as_bytes());
 }
 
 /// Writes a message and its causes to standard error.

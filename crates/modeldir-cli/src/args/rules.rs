@@ -41,14 +41,19 @@ impl RuleArgs {
     ///
     /// A file that cannot be read or holds no rules, a broken configuration, or no rules at all.
     pub(crate) fn partition(&self, model: &ModelDir) -> Result<Partition> {
-        let built_in = model.config().and_then(|config| Ok(Partition::for_config(config)?));
-        let mut partition = match (&self.rules, built_in) {
-            (Some(file), Ok(built_in)) => Partition::from_file(file)?.or(built_in),
-            (Some(file), Err(error)) if lacks_rules(&error) => Partition::from_file(file)?,
-            (None, Err(error)) if lacks_rules(&error) => {
-                return Err(format!("{error}; --rules FILE reads rules from a file").into());
-            }
-            (_, built_in) => built_in?,
+        let own = self.rules.as_ref().map(Partition::from_file).transpose()?;
+        let config = model.config();
+        let mut partition = match own {
+            None => match config.and_then(|config| Ok(Partition::for_config(config)?)) {
+                Err(error) if lacks_rules(&error) => {
+                    return Err(format!("{error}; --rules FILE reads rules from a file").into());
+                }
+                built_in => built_in?,
+            },
+            Some(own) => match config.and_then(|config| Ok(own.clone().or_for_config(config)?)) {
+                Err(error) if lacks_rules(&error) => own,
+                both => both?,
+            },
         };
         if let Some(uneven) = self.uneven {
             partition.uneven = uneven.into();

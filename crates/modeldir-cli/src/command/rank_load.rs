@@ -9,8 +9,9 @@ use modeldir::launch::{self, ProcessRank};
 use modeldir::{Rank, SaveOptions};
 
 use crate::args::{JobArgs, ModelArgs, RuleArgs};
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, note};
 use crate::output::{Output, one_line};
+use crate::ranks::WithoutRule;
 use crate::write::{existing, rank_dir};
 
 use loaded::RankLoad;
@@ -62,6 +63,9 @@ impl Args {
         if let Some(dir) = &saved {
             let existing = existing(self.replace);
             store.save_with(dir, &SaveOptions { existing, ..SaveOptions::default() })?;
+        }
+        if let Some(found) = WithoutRule::of(&plan).filter(|_| rank.size() > 1) {
+            note(format_args!("rank {} of {}: {found}", rank.rank(), rank.size()));
         }
         let saved = saved.as_deref();
         let done = RankLoad { rank, launched, plan: &plan, store: &store, saved };

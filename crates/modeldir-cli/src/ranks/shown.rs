@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::plans::{JobPlan, RankPlan};
 use super::sizes::Sizes;
+use super::without_rule::WithoutRule;
 use crate::output::{Align, Table, bytes, count, counted, path_json, shown};
 
 /// Maximum names in a line.
@@ -45,6 +46,7 @@ impl JobPlan<'_> {
             value["rank"] = json!(number);
             value["memory"] = json!(rank.plan().memory_bytes());
             value["topology"] = json!(rank.topology);
+            value["without_rule"] = json!(WithoutRule::of(rank.plan()).map(|found| found.json()));
             value
         };
         json!({
@@ -62,10 +64,14 @@ impl JobPlan<'_> {
     /// Returns lines with the tensors that no rank holds, the unused rules and the unmatched
     /// tensors; none if all is in order.
     pub(crate) fn oddity_lines(&self) -> Vec<String> {
+        let of_ranks = self.ranks().iter().filter_map(|rank| WithoutRule::of(rank.plan()));
+        let most = of_ranks.max_by(|one, other| one.share().total_cmp(&other.share()));
+        let extent = most.map_or_else(String::new, |most| format!(", {}", most.extent()));
+        let unmatched = format!(" without a rule, whole on every rank of a stage{extent}");
         let kinds = [
             ("tensor", " on no rank", &self.left_out),
             ("unused rule", "", &self.unused_rules),
-            ("tensor", " without a rule, whole on every rank of a stage", &self.unmatched),
+            ("tensor", &unmatched, &self.unmatched),
         ];
         let odd = kinds.into_iter().filter(|(.., names)| !names.is_empty());
         odd.map(|(noun, what, names)| line(noun, what, names)).collect()

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::fs;
 
 use modeldir::{ModelDir, Selection};
-use serde_json::Value;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::llama;
@@ -110,6 +110,63 @@ fn ranks_adds_up_and_says_what_is_odd() {
     for line in ["1 tensor on no rank: lm_head.weight", "1 unused rule: lm_haed.*"] {
         assert!(lines.lines().any(|found| found == line), "{lines}");
     }
+}
+
+#[test]
+fn tensors_without_a_rule_are_said_with_their_share() {
+    let rules = tempfile::NamedTempFile::new().unwrap();
+    fs::write(rules.path(), r#"{"rules": [{"match": "**.word_embeddings.*", "tp": "vocab"}]}"#)
+        .unwrap();
+    let model = ModelDir::open(modeldir_fixtures::model("bert")).unwrap();
+    let without = |name: &str| !name.contains(".word_embeddings.");
+    let names: Vec<_> = model.names().filter(|name| without(name)).collect();
+    let byte_len: usize = names.iter().map(|name| model.info(name).unwrap().byte_len()).sum();
+    let arg = rules.path().as_os_str();
+    let load = |more: &[&str]| {
+        let mut load = command("rank-load");
+        load.arg(model.path()).arg("--rank=1/2").arg("--rules").arg(arg).args(more);
+        load.output().unwrap()
+    };
+    let (text, json) = (load(&[]), load(&["--json"]));
+    for output in [&text, &json] {
+        let said = stderr(output);
+        let expected = format!(
+            "note: rank 1 of 2: {} tensors without a rule, whole on every rank of a stage: ",
+            names.len()
+        );
+        assert!(said.starts_with(&expected) && said.ends_with(" % of a rank\n"), "{said}");
+    }
+    let found: Value = serde_json::from_str(&stdout(&json)).unwrap();
+    let share = byte_len as f64 / found["bytes_selected"].as_u64().unwrap() as f64;
+    let expected = json!({"tensors": names.len(), "bytes": byte_len, "share": share});
+    assert_eq!(found["without_rule"], expected);
+
+    let args = [model.path().as_os_str(), "--tp=2".as_ref(), "--rules".as_ref(), arg];
+    let ranks = stdout(&run("ranks", &[&args[..], &["--json".as_ref()]].concat()));
+    let ranks: Value = serde_json::from_str(&ranks).unwrap();
+    assert_eq!(ranks["ranks"][1]["without_rule"], expected);
+    assert_eq!(ranks["unmatched"], json!(names));
+    let lines = stdout(&run("ranks", &args));
+    assert!(lines.contains(" without a rule, whole on every rank of a stage, "), "{lines}");
+    // A single rank holds everything anyway.
+    let single = command("rank-load").arg(llama()).arg("--rank=0/1").output().unwrap();
+    assert_eq!(stderr(&single), "");
+}
+
+#[test]
+fn rules_of_a_file_need_no_number_that_they_do_not_use() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    fs::copy(llama().join("model-00001-of-00004.safetensors"), path("model.safetensors")).unwrap();
+    fs::write(path("config.json"), r#"{"model_type": "llama"}"#).unwrap();
+    let args = [folder.path().as_os_str(), "--tp=2".as_ref()];
+    let said = stderr(&run("ranks", &args));
+    assert!(said.contains("its rules need num_attention_heads"), "{said}");
+    let rules = r#"{"rules": [{"match": "**.self_attn.*_proj.*", "tp": "replicate"}]}"#;
+    fs::write(path("rules.json"), rules).unwrap();
+    let rules = path("rules.json");
+    let output = run("ranks", &[&args[..], &["--rules".as_ref(), rules.as_os_str()]].concat());
+    assert!(output.status.success(), "{}", stderr(&output));
 }
 
 #[test]

@@ -10,6 +10,7 @@ use tensorfile::PathText;
 
 use crate::digests::{digest_of, digests};
 use crate::output::{bytes, counted, path_json, rate, time};
+use crate::ranks::WithoutRule;
 
 /// A rank, its plan, its loaded tensors, and the place where it saved them.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +44,7 @@ impl RankLoad<'_> {
             "bytes_read": stats.bytes_read,
             "reads": stats.requests,
             "seconds": stats.elapsed.as_secs_f64(),
+            "without_rule": WithoutRule::of(self.plan).map(|found| found.json()),
             "digest": self.digest(),
             "saved": self.saved.map(path_json),
         })
