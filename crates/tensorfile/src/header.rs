@@ -65,7 +65,7 @@ impl Header {
     /// Fails if the header is malformed or over a limit. The error names the tensor, but no path.
     pub fn from_bytes(bytes: &[u8], options: &HeaderOptions) -> Result<Self> {
         let byte_len = bytes.len() as u64;
-        Self::in_prefix(bytes, byte_len, options).map_err(|error| explain(error, bytes))
+        Self::in_prefix(bytes, byte_len, options).map_err(|error| explain(error, bytes, byte_len))
     }
 
     fn in_prefix(bytes: &[u8], byte_len: u64, options: &HeaderOptions) -> Result<Self> {

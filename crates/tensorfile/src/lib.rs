@@ -79,6 +79,7 @@ mod lookalike;
 mod quote;
 mod selection_fault;
 mod similar;
+mod zeros;
 
 /// The 16-bit floats of [`Element`], in the version that this crate uses.
 pub use half;

@@ -136,7 +136,11 @@ mod tests {
 
     #[test]
     fn known_kinds_are_told_by_their_first_bytes() {
-        let cases: [(&[u8], Lookalike); 17] = [
+        let cases: [(&[u8], Lookalike); 20] = [
+            (b"PK\x05\x06\0\0", Lookalike::Zip),
+            // Header lengths that begin as a zip does: 19280, and 19280 with more bytes in it.
+            (b"PK\0\0\0\0\0\0x", Lookalike::Unknown),
+            (b"PK\x01\x02\0\0\0\0x", Lookalike::Unknown),
             (b"PK\x03\x04\x14\x00", Lookalike::Zip),
             (b"\x80\x02\x8a\x0al\xfc\x9cF\xf9", Lookalike::Pickle),
             (b"\x80\x04\x95\x0b\x00\x00\x00\x00\x00\x00\x00}", Lookalike::Pickle),

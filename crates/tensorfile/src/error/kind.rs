@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::shown::{Shape, Similar};
+use super::shown::{Shape, Similar, Zeros};
 use crate::dtype::{Dtype, UnknownDtype};
 use crate::file_facts::{Change, FileFact, FileKind};
 use crate::limit::Limit;
@@ -102,6 +102,15 @@ pub enum ErrorKind {
         /// SHA-256 of the actual file, in hexadecimal.
         oid: Box<str>,
         /// The length of the actual file in bytes.
+        byte_len: u64,
+    },
+    /// The file begins with zeros in place of a header: it was allocated and never written, or lost
+    /// its content.
+    #[error("{}: they were never written, or were lost", Zeros(*zero_bytes, *byte_len))]
+    LeadingZeros {
+        /// The number of zero bytes at the start; the count ends at 1 MiB.
+        zero_bytes: u64,
+        /// The length of the file.
         byte_len: u64,
     },
     /// The file has another format.
@@ -287,7 +296,7 @@ pub enum ErrorKind {
         dtype: Dtype,
     },
 
-    // -- Writing.
+    // -- Names that the header has for itself, and writing.
     /// `__metadata__` is the header's own key and cannot name a tensor.
     #[error("the name is reserved for metadata")]
     ReservedName,

@@ -5,7 +5,7 @@ use crate::format::PREFIX_LEN;
 use crate::header::explain;
 use crate::lookalike::SNIFF_LEN;
 use crate::source::read_error;
-use crate::{Error, Header, HeaderOptions, ReadAt, Result, reserve};
+use crate::{Error, ErrorKind, Header, HeaderOptions, ReadAt, Result, reserve, zeros};
 
 /// Reads the length of the JSON, then exactly the JSON; explains a refusal by the file's first
 /// bytes.
@@ -35,8 +35,21 @@ pub(super) fn read_header(
         let len = usize::try_from(byte_len).unwrap_or(SNIFF_LEN).min(SNIFF_LEN);
         let first = first.get_mut(..len).unwrap_or_default();
         match read(first, 0) {
-            Ok(()) => explain(error, first),
+            Ok(()) => with_zeros(explain(error, first, byte_len), byte_len, read),
             Err(_) => error,
         }
     })
+}
+
+/// The same error; one that begins with zeros counts all of them.
+fn with_zeros<E>(
+    error: Error,
+    byte_len: u64,
+    read: impl Fn(&mut [u8], u64) -> Result<(), E>,
+) -> Error {
+    if !matches!(error.kind(), ErrorKind::LeadingZeros { .. }) {
+        return error;
+    }
+    let zero_bytes = zeros::count_in(byte_len, read);
+    ErrorKind::LeadingZeros { zero_bytes, byte_len }.into()
 }

@@ -109,7 +109,6 @@ fn empty_metadata_is_not_the_same_as_none() {
 #[test]
 fn rejects_text_that_is_not_a_header() {
     let cases = [
-        ("", "line 1 column 0: EOF while parsing a value"),
         ("[1,2,3]", "line 1 column 0: invalid type: sequence, expected an object of tensors"),
         ("null", "line 1 column 4: invalid type: null, expected an object of tensors"),
         ("{} x", "line 1 column 4: trailing characters"),
@@ -176,6 +175,31 @@ fn rejects_metadata_that_is_not_strings() {
         let json = format!(r#"{{"__metadata__":{{"format":"pt","steps":{value}}}}}"#);
         let message = format!(r#"metadata "steps": expected a string, found {found}"#);
         assert_refused!(&json, 0, ErrorKind::MetadataNotString { .. }, message);
+    }
+}
+
+#[test]
+fn zeros_in_place_of_the_length_are_told_from_text() {
+    let message = "all of its 8 bytes are zeros: they were never written, or were lost";
+    assert_refused!("", 0, ErrorKind::LeadingZeros { zero_bytes: 8, byte_len: 8 }, message);
+}
+
+#[test]
+fn a_tensor_with_the_name_of_the_metadata_is_named() {
+    for json in [
+        r#"{"__metadata__":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}"#,
+        r#"{"__metadata__":{"data_offsets":[0,1],"dtype":"U8","shape":[1]}}"#,
+    ] {
+        let message = "tensor \"__metadata__\": the name is reserved for metadata";
+        assert_refused!(json, 1, ErrorKind::ReservedName, message);
+    }
+    for json in [
+        r#"{"__metadata__":{"dtype":"U8","shape":[1]}}"#,
+        r#"{"__metadata__":{"dtype":"U8","shape":[1],"data_offsets":[0,1],"format":"pt"}}"#,
+        r#"{"__metadata__":{"dtype":"U8","shape":[1],"data_offsets":"#,
+    ] {
+        let message = "metadata \"shape\": expected a string, found an array";
+        assert_refused!(json, 1, ErrorKind::MetadataNotString { .. }, message);
     }
 }
 

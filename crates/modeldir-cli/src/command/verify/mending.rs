@@ -57,6 +57,7 @@ fn is_mended_by_download(kind: &FileErrorKind) -> bool {
             | FileErrorKind::Empty
             | FileErrorKind::HeaderPastEnd { .. }
             | FileErrorKind::Io { .. }
+            | FileErrorKind::LeadingZeros { .. }
             | FileErrorKind::LfsPointer { .. }
             | FileErrorKind::NotSafetensors { .. }
             | FileErrorKind::ReadPastEnd { .. }

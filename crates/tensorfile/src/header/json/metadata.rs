@@ -6,6 +6,7 @@ use std::fmt;
 use serde::de::{self, IgnoredAny, MapAccess, SeqAccess, Unexpected, Visitor};
 
 use super::visit::{Any, Fault};
+use crate::format::METADATA_KEY;
 use crate::header::metadata::{Metadata, MetadataBuilder, Twice};
 use crate::quote::shortened;
 use crate::reserve::{self, NoMemory};
@@ -26,17 +27,22 @@ impl<'de> Visitor<'de> for MetadataVisitor<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut metadata = MetadataBuilder::default();
+        let (mut metadata, mut keys) = (MetadataBuilder::default(), Keys::default());
         while let Some(key) = map.next_key_seed(Any(TextVisitor))? {
             let key = match key {
                 Text::Is(key) => key,
                 Text::NoMemory(none) => return Err(self.0.stop(none)),
                 Text::IsNot(_) => Cow::default(),
             };
+            keys.add(&key);
             let added = match map.next_value_seed(Any(TextVisitor))? {
                 Text::Is(text) => metadata.push(&key, &text),
                 Text::NoMemory(none) => Err(none),
                 Text::IsNot(found) => {
+                    if keys.with_rest_of(map).are_of_tensor() {
+                        self.0.tensor = Some(METADATA_KEY.into());
+                        return Err(self.0.stop(ErrorKind::ReservedName));
+                    }
                     let key = shortened(&key);
                     return Err(self.0.stop(ErrorKind::MetadataNotString { key, found }));
                 }
@@ -45,6 +51,39 @@ impl<'de> Visitor<'de> for MetadataVisitor<'_> {
         }
         let twice = |Twice(key)| self.0.stop(ErrorKind::DuplicateMetadataKey { key });
         metadata.finish().map(Some).map_err(twice)
+    }
+}
+
+/// Which keys the metadata has: those of a tensor's entry show that a tensor has its name.
+#[derive(Default)]
+struct Keys {
+    /// Of `dtype`, `shape` and `data_offsets`, those present.
+    of_tensor: [bool; 3],
+    others: bool,
+}
+
+impl Keys {
+    fn add(&mut self, key: &str) {
+        let names = ["dtype", "shape", "data_offsets"].into_iter();
+        match names.zip(&mut self.of_tensor).find(|(name, _)| *name == key) {
+            Some((_, present)) => *present = true,
+            None => self.others = true,
+        }
+    }
+
+    /// Adds the keys that follow, as far as they are well formed.
+    fn with_rest_of<'de, A: MapAccess<'de>>(mut self, mut map: A) -> Self {
+        while let Ok(Some(Text::Is(key))) = map.next_key_seed(Any(TextVisitor)) {
+            if map.next_value::<IgnoredAny>().is_err() {
+                break;
+            }
+            self.add(&key);
+        }
+        self
+    }
+
+    fn are_of_tensor(&self) -> bool {
+        !self.others && self.of_tensor == [true; 3]
     }
 }
 

@@ -7,7 +7,7 @@ use crate::{Error, ErrorKind, Header, HeaderOptions, LimitOn};
 fn rejects_lengths_before_anything_is_read() {
     assert!(matches!(refused(read(&[])), ErrorKind::Empty));
     assert!(matches!(refused(read(&[0; 7])), ErrorKind::TooShort { byte_len: 7, .. }));
-    assert!(matches!(refused(read(&[0; 8])), ErrorKind::HeaderJson { .. }));
+    assert!(matches!(refused(read(&[0; 8])), ErrorKind::LeadingZeros { zero_bytes: 8, .. }));
     let options = HeaderOptions { max_header_bytes: 100, ..HeaderOptions::default() };
     let json_len = |header_len: u64, byte_len: u64| {
         Header::json_len(header_len.to_le_bytes(), byte_len, &options)
