@@ -13,6 +13,8 @@ mod digests;
 mod directory;
 // Files beside the weights: tokenizers by role, chat templates, generation, quantization.
 mod beside;
+// Every field of every configuration, under each of its names.
+mod fields;
 // The hub's cache: from a repository and a revision to tensors.
 mod hub;
 // Plans and loads: filters, threads, progress, stores.

@@ -147,6 +147,20 @@ mod tests {
     }
 
     #[test]
+    fn each_field_is_read_from_its_own_name() {
+        let config = config(
+            r#"{
+                "peft_type": "LORA", "base_model_name_or_path": "org/base", "r": 8,
+                "lora_alpha": 16, "target_modules": ["q"], "task_type": "CAUSAL_LM"
+            }"#,
+        );
+        assert_eq!(config.peft_type(), Some("LORA"));
+        assert_eq!(config.base_model_name_or_path(), Some("org/base"));
+        assert_eq!((config.r(), config.lora_alpha()), (Some(8), Some(16.0)));
+        assert_eq!(config.target_modules(), ["q"]);
+    }
+
+    #[test]
     fn targets_are_a_list_or_a_pattern() {
         let listed = config(r#"{"target_modules": ["q_proj", "v_proj"]}"#);
         assert_eq!(listed.target_modules(), ["q_proj", "v_proj"]);

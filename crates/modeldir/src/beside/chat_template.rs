@@ -186,7 +186,11 @@ mod tests {
         let list = r#"{"chat_template": [{"name": "a", "template": "A"}, {"name": "default", "template": "D"}]}"#;
         let list = ("tokenizer_config.json", list);
         let null = ("tokenizer_config.json", r#"{"chat_template": null}"#);
-        let cases: [(&[File<'_>], &[&str]); 8] = [
+        let hidden = ("additional_chat_templates/._tool_use.jinja", "\0\x05\x16\x07");
+        let cases: [(&[File<'_>], &[&str]); 10] = [
+            // A side-car of macOS is no template.
+            (&[hidden, TOOLS], &["tool_use={{T}}@tool_use.jinja"]),
+            (&[hidden, STRING], &["default=S@tokenizer_config.json"]),
             (&[JINJA, STRING, LEGACY], &["default={{J}}@chat_template.jinja"]),
             (
                 &[JINJA, TOOLS, LEGACY],

@@ -16,14 +16,19 @@ pub enum FileRole {
     SpecialTokensMap,
     /// The tokens added to the vocabulary.
     AddedTokens,
-    /// A vocabulary as JSON, usually with [`Merges`](Self::Merges) beside it.
+    /// A vocabulary as JSON, usually with [`Merges`](Self::Merges) beside it; of a translation
+    /// model, that of the source language.
     VocabJson,
+    /// The vocabulary of the target language of a translation model, as JSON.
+    TargetVocabJson,
     /// The merges of a byte-pair vocabulary.
     Merges,
     /// A vocabulary with one token per line.
     VocabText,
-    /// A sentencepiece model.
+    /// A sentencepiece model; of a translation model, that of the source language.
     SentencePiece,
+    /// The sentencepiece model of the target language of a translation model.
+    TargetSentencePiece,
     /// The tokenizer of Mistral's own releases.
     Tekken,
     /// A tiktoken vocabulary.
@@ -50,15 +55,17 @@ pub enum FileRole {
 
 impl FileRole {
     /// Every role, in the order of the variants.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 21] = [
         Self::Tokenizer,
         Self::TokenizerConfig,
         Self::SpecialTokensMap,
         Self::AddedTokens,
         Self::VocabJson,
+        Self::TargetVocabJson,
         Self::Merges,
         Self::VocabText,
         Self::SentencePiece,
+        Self::TargetSentencePiece,
         Self::Tekken,
         Self::Tiktoken,
         Self::ChatTemplate,
@@ -74,8 +81,11 @@ impl FileRole {
 
     /// The names that a file of this role may have; the first present in a directory wins.
     ///
-    /// Not listed are the versioned names of the tokenizer, `tokenizer.model.vN` for sentencepiece
-    /// models, and any name that ends in `.tiktoken` for tiktoken vocabularies.
+    /// Not listed are the versioned names of the tokenizer; for sentencepiece models
+    /// `tokenizer.model.vN`, any name that ends in `.spm`, and names such as
+    /// `tokenizer_spm_32k_3.model`; for tiktoken vocabularies any name that ends in `.tiktoken`.
+    /// `prophetnet.tokenizer` is a sentencepiece model in XLM-ProphetNet, and a list of tokens in
+    /// ProphetNet.
     #[must_use]
     pub const fn names(self) -> &'static [&'static str] {
         match self {
@@ -83,8 +93,9 @@ impl FileRole {
             Self::TokenizerConfig => &["tokenizer_config.json"],
             Self::SpecialTokensMap => &["special_tokens_map.json"],
             Self::AddedTokens => &["added_tokens.json"],
-            Self::VocabJson => &["vocab.json"],
-            Self::Merges => &["merges.txt"],
+            Self::VocabJson => &["vocab.json", "vocab-src.json"],
+            Self::TargetVocabJson => &["target_vocab.json", "vocab-tgt.json"],
+            Self::Merges => &["merges.txt", "bpe.codes"],
             Self::VocabText => &["vocab.txt"],
             Self::SentencePiece => &[
                 "spiece.model",
@@ -92,7 +103,12 @@ impl FileRole {
                 "sentencepiece.bpe.model",
                 "sentencepiece.model",
                 "source.spm",
+                "spm.model",
+                "spm_char.model",
+                "prophetnet.tokenizer",
+                "ice_text.model",
             ],
+            Self::TargetSentencePiece => &["target.spm"],
             Self::Tekken => &["tekken.json"],
             Self::Tiktoken => &["tiktoken.model", "qwen.tiktoken"],
             Self::ChatTemplate => &["chat_template.jinja"],
@@ -130,10 +146,12 @@ impl FileRole {
     fn find_pattern<'n>(self, names: &[&'n str]) -> Option<&'n str> {
         let names = names.iter().copied().filter(|name| !name.starts_with('.'));
         match self {
-            Self::SentencePiece => names
-                .filter_map(|name| Some((mistral_version(name)?, name)))
-                .max()
-                .map(|(_, name)| name),
+            Self::SentencePiece => {
+                let versions =
+                    names.clone().filter_map(|name| Some((mistral_version(name)?, name)));
+                let newest = versions.max().map(|(_, name)| name);
+                newest.or_else(|| names.filter(|name| is_sentencepiece(name)).min())
+            }
             Self::Tiktoken => names.filter(|name| name.ends_with(".tiktoken")).min(),
             _ => None,
         }
@@ -145,6 +163,16 @@ impl fmt::Display for FileRole {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
+}
+
+/// Whether a name of no fixed form is that of a sentencepiece model.
+fn is_sentencepiece(name: &str) -> bool {
+    if name == "target.spm" {
+        return false;
+    }
+    let stem = name.strip_suffix(".model").unwrap_or_default();
+    let parts = || stem.split(['_', '-', '.']);
+    name.ends_with(".spm") || parts().any(|part| matches!(part, "spm" | "spiece" | "sentencepiece"))
 }
 
 /// The version in a name such as `tokenizer.model.v3` or `tokenizer.model.v7m1`.
@@ -167,7 +195,20 @@ mod tests {
 
     #[test]
     fn the_first_name_of_a_role_counts() {
-        let cases: [(FileRole, &[&str], Option<&str>); 9] = [
+        let cases: [(FileRole, &[&str], Option<&str>); 18] = [
+            (FileRole::SentencePiece, &["spm.model", "x.spm"], Some("spm.model")),
+            (FileRole::SentencePiece, &["spm_char.model"], Some("spm_char.model")),
+            (FileRole::SentencePiece, &["target.spm", "source.spm"], Some("source.spm")),
+            (FileRole::SentencePiece, &["target.spm", "de.spm", "._a.spm"], Some("de.spm")),
+            (FileRole::TargetSentencePiece, &["target.spm", "source.spm"], Some("target.spm")),
+            (FileRole::SentencePiece, &["prophetnet.tokenizer"], Some("prophetnet.tokenizer")),
+            (
+                FileRole::SentencePiece,
+                &["tokenizer_spm_32k_3.model", "m.model", "spm.txt"],
+                Some("tokenizer_spm_32k_3.model"),
+            ),
+            (FileRole::VocabJson, &["vocab-tgt.json", "vocab-src.json"], Some("vocab-src.json")),
+            (FileRole::TargetVocabJson, &["target_vocab.json"], Some("target_vocab.json")),
             (FileRole::Tokenizer, &["config.json", "tokenizer.json"], Some("tokenizer.json")),
             (FileRole::Tokenizer, &["tokenizer.4.0.json", "Tokenizer.json"], None),
             (FileRole::SentencePiece, &["spiece.model", "tokenizer.model"], Some("spiece.model")),

@@ -147,6 +147,29 @@ mod tests {
     }
 
     #[test]
+    fn each_field_is_read_from_its_own_name() {
+        // No two values are equal, so that no field can stand for another.
+        let config = config(
+            r#"{
+                "bos_token_id": 1, "eos_token_id": [2, 3], "pad_token_id": 4, "do_sample": true,
+                "temperature": 0.5, "top_p": 0.75, "top_k": 6, "min_p": 0.25,
+                "repetition_penalty": 1.5, "max_length": 7, "max_new_tokens": 8
+            }"#,
+        );
+        assert_eq!(config.bos_token_ids(), [1]);
+        assert_eq!(config.eos_token_ids(), [2, 3]);
+        assert_eq!(config.pad_token_ids(), [4]);
+        assert_eq!(config.do_sample(), Some(true));
+        assert_eq!(config.temperature(), Some(0.5));
+        assert_eq!(config.top_p(), Some(0.75));
+        assert_eq!(config.top_k(), Some(6));
+        assert_eq!(config.min_p(), Some(0.25));
+        assert_eq!(config.repetition_penalty(), Some(1.5));
+        assert_eq!((config.max_length(), config.max_new_tokens()), (Some(7), Some(8)));
+        assert_eq!(config.notes(), [""; 0]);
+    }
+
+    #[test]
     fn end_tokens_are_one_or_many() {
         assert_eq!(config(r#"{"eos_token_id": 2}"#).eos_token_ids(), [2]);
         assert_eq!(config(r#"{"eos_token_id": [2, 3]}"#).eos_token_ids(), [2, 3]);

@@ -176,6 +176,36 @@ mod tests {
     }
 
     #[test]
+    fn of_each_pair_of_vocabularies_the_first_wins() {
+        let names = [
+            ("tokenizer.json", FileRole::Tokenizer),
+            ("tekken.json", FileRole::Tekken),
+            ("spm.model", FileRole::SentencePiece),
+            ("tiktoken.model", FileRole::Tiktoken),
+            ("vocab.json", FileRole::VocabJson),
+            ("vocab.txt", FileRole::VocabText),
+        ];
+        for (i, (first, role)) in names.into_iter().enumerate() {
+            for (other, _) in names.into_iter().skip(i + 1) {
+                for both in [[first, other], [other, first]] {
+                    let files = TokenizerFiles::find_in("m", &both);
+                    let found = files.vocabulary().map(|(role, _)| role);
+                    assert_eq!(found, Some(role), "{both:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_translation_model_has_both_of_its_vocabularies() {
+        let names = ["source.spm", "target.spm", "vocab.json", "target_vocab.json"];
+        let files = TokenizerFiles::find_in("m", &names);
+        assert_eq!(files.iter().count(), 4);
+        let (role, path) = files.vocabulary().unwrap();
+        assert!(role == FileRole::SentencePiece && path.ends_with("source.spm"));
+    }
+
+    #[test]
     fn files_are_listed_in_the_order_of_roles() {
         let names = ["vocab.txt", "modules.json", "tokenizer.json", "._tokenizer.json"];
         let files = TokenizerFiles::find_in("m", &names);

@@ -147,6 +147,16 @@ mod tests {
                 Some(".cache/huggingface/download/h=.e.incomplete"),
             ),
             (&[&format!("{DOWNLOADS}/h=.e.incomplete")], "m.safetensors", None),
+            // The shard's own download is complete; the partial file is of another one.
+            (
+                &[
+                    &format!("{DOWNLOADS}/m.safetensors.lock"),
+                    &format!("{DOWNLOADS}/m.safetensors.metadata"),
+                    &format!("{DOWNLOADS}/h=.e.incomplete"),
+                ],
+                "m.safetensors",
+                None,
+            ),
         ];
         for (files, shard, expected) in cases {
             let dir = tempfile::tempdir().unwrap();

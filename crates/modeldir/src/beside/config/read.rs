@@ -43,7 +43,7 @@ impl JsonFile for ModelConfig {
             moe_intermediate_size: fields.usize(&["moe_intermediate_size"]),
             first_k_dense_replace: fields.usize(&["first_k_dense_replace"]),
             num_nextn_predict_layers: fields.usize(names::NUM_NEXTN_PREDICT_LAYERS),
-            tie_word_embeddings: fields.bool(&["tie_word_embeddings"]),
+            tie_word_embeddings: fields.bool(&["tie_word_embeddings", "tied_embeddings"]),
             bos_token_ids: fields.token_ids(&["bos_token_id"]),
             eos_token_ids: fields.token_ids(&["eos_token_id"]),
             pad_token_ids: fields.token_ids(&["pad_token_id"]),
