@@ -226,6 +226,39 @@ fn a_tied_head_is_its_target_wherever_a_name_is_asked_for() {
 }
 
 #[test]
+fn a_partial_load_has_no_alias_of_what_it_left_out() {
+    let files = ShardedModel::new(1)
+        .tensor(1, tensor("model.embed_tokens.weight"))
+        .tensor(1, tensor("model.norm.weight"))
+        .file("config.json", r#"{"tie_word_embeddings": true}"#);
+    let folder = written(&files);
+    let model = ModelDir::open(folder.path()).unwrap();
+    let without = model.plan().only(["model.norm.weight"]).unwrap().load().unwrap();
+    assert_eq!(without.aliases().count(), 0);
+    assert!(!without.contains("lm_head.weight"));
+    let with = model.plan().only(["lm_head.weight"]).unwrap().load().unwrap();
+    assert_eq!(with.aliases().count(), 1);
+
+    let saved = tempfile::tempdir().unwrap();
+    let file = without.save(saved.path()).unwrap().shards.remove(0);
+    let metadata = tensorfile::TensorFile::open(file).unwrap().metadata().unwrap().to_map();
+    assert!(metadata.keys().eq(["format"]), "{metadata:?}");
+}
+
+#[test]
+fn what_the_index_places_in_a_lost_shard_is_not_taken_for_tied() {
+    let files = ShardedModel::new(2)
+        .tensor(1, tensor("model.embed_tokens.weight"))
+        .tensor(2, tensor("lm_head.weight"))
+        .missing(2);
+    let folder = written(&files);
+    let options = OpenOptions { missing_shards: MissingShards::Skip, ..OpenOptions::default() };
+    let model = ModelDir::open_with(folder.path(), &options).unwrap();
+    assert_eq!(model.report().aliases.len(), 0);
+    assert!(!model.contains("lm_head.weight"));
+}
+
+#[test]
 fn an_alias_never_hides_a_stored_tensor() {
     let head = tensor("lm_head.weight");
     let files = ShardedModel::new(1)

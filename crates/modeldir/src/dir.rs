@@ -87,8 +87,8 @@ impl ModelDir {
         let resolved = resolve::resolve(path, input, options, config.as_ref().ok())?;
         let root = &resolved.root;
         let map = resolved.index.as_ref().map(|index| &index.map);
-        let tied = config.as_ref().ok().and_then(ModelConfig::tie_word_embeddings);
-        let built = Index::build(root, &resolved.shards, map, tied, options);
+        let read = config.as_ref().ok();
+        let built = Index::build(root, &resolved.shards, map, read, options);
         let (index, findings) = built.map_err(|error| error.at(root))?;
         let quantization = quantization(root, &config, options.max_json_bytes);
 

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use tensorfile::Tensor;
 
 use crate::load::{LoadStats, Memory};
-use crate::similar;
 use crate::weights::alias::{Alias, Aliases};
 use crate::weights::index::Index;
 use crate::{Error, ErrorKind, Result};
@@ -149,8 +148,7 @@ impl TensorStore {
     }
 
     fn not_found(&self, name: &str) -> Error {
-        let hint =
-            self.aliases.get(name).map_or_else(|| similar::hint(name, self.names()), Alias::hint);
+        let hint = self.aliases.hint(name, || self.names());
         ErrorKind::TensorNotFound { hint: hint.into() }.at(&self.root).in_tensor(name)
     }
 }

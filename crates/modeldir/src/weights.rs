@@ -6,4 +6,5 @@ pub(crate) mod index_text;
 pub(crate) mod join;
 pub(crate) mod natural;
 pub(crate) mod shard_path;
+pub(crate) mod tied;
 pub(crate) mod weight_map;

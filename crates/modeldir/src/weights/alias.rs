@@ -1,12 +1,16 @@
 //! Aliases: names that stand for a tensor stored under another name, such as tied weights.
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use serde::Serialize;
 use tensorfile::Quoted;
+
+use crate::similar;
+use crate::weights::tied::{self, Stored};
 
 /// A name that is not stored and refers to a tensor stored under another name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -17,13 +21,6 @@ pub struct Alias {
     pub target: String,
     /// Why it is an alias.
     pub rule: AliasRule,
-}
-
-impl Alias {
-    /// The end of the "no tensor" message for a name that is this alias.
-    pub(crate) fn hint(&self) -> String {
-        format!("; it is tied to {}, which is not here: {}", Quoted(&self.target), self.rule)
-    }
 }
 
 /// The rule that made a name an alias.
@@ -75,6 +72,24 @@ impl Aliases {
         found.ok().and_then(|position| self.0.get(position))
     }
 
+    /// Whether the caller or the metadata state that this name is an alias.
+    pub(crate) fn is_stated(&self, name: &str) -> bool {
+        self.get(name).is_some_and(|alias| alias.rule != AliasRule::TiedEmbedding)
+    }
+
+    /// The end of a "no tensor" message: the absent target of an alias, or else the tensor that the
+    /// name may stand for and similar names.
+    pub(crate) fn hint<'a, I: Iterator<Item = &'a str>>(
+        &self,
+        name: &str,
+        names: impl Fn() -> I,
+    ) -> String {
+        let Some(Alias { target, rule, .. }) = self.get(name) else {
+            return tied::hint(name, &names) + &similar::hint(name, names());
+        };
+        format!("; it is tied to {}, which is not here: {rule}", Quoted(target))
+    }
+
     /// The name under which a tensor is stored: the target of an alias, or the name itself.
     pub(crate) fn target<'a>(&'a self, name: &'a str) -> &'a str {
         self.get(name).map_or(name, |alias| &alias.target)
@@ -83,57 +98,30 @@ impl Aliases {
 
 /// The inputs that decide about aliases, apart from the names on disk.
 #[derive(Debug)]
-pub(crate) struct AliasSources<'a, M> {
+pub(crate) struct AliasSources<'a, M, I> {
     /// Pairs of name and target declared by the caller.
     pub(crate) declared: &'a [(String, String)],
     /// Entries of index and shard metadata; most are not aliases.
     pub(crate) metadata: M,
     /// `tie_word_embeddings` of the configuration, if present.
     pub(crate) tied: Option<bool>,
+    /// `model_type` of the configuration, if present.
+    pub(crate) model_type: Option<&'a str>,
+    /// Whether an index names a tensor, stored or not: no convention applies to it.
+    pub(crate) is_mapped: I,
 }
-
-/// Output heads and the embeddings they share, as named in model code. The first stored embedding
-/// wins.
-const TIED_TO_FLAG: &[(&str, &[&str])] = &[
-    (
-        "lm_head.weight",
-        &[
-            "model.embed_tokens.weight",
-            "model.language_model.embed_tokens.weight",
-            "language_model.model.embed_tokens.weight",
-            "transformer.wte.weight",
-            "wte.weight",
-            "transformer.word_embeddings.weight",
-            "model.decoder.embed_tokens.weight",
-            "model.shared.weight",
-            "shared.weight",
-        ],
-    ),
-    ("proj_out.weight", &["model.decoder.embed_tokens.weight"]),
-    ("cls.predictions.decoder.weight", &["bert.embeddings.word_embeddings.weight"]),
-    ("cls.predictions.decoder.bias", &["cls.predictions.bias"]),
-];
-
-/// Embeddings shared by encoder and decoder whatever `tie_word_embeddings` says: it concerns the
-/// head only.
-const ALWAYS_TIED: &[(&str, &[&str])] = &[
-    ("encoder.embed_tokens.weight", &["shared.weight"]),
-    ("decoder.embed_tokens.weight", &["shared.weight"]),
-    ("model.encoder.embed_tokens.weight", &["model.shared.weight"]),
-    ("model.decoder.embed_tokens.weight", &["model.shared.weight"]),
-];
 
 /// Finds the aliases of a model. A stored tensor is never hidden by an alias.
 ///
 /// The second value is the number of metadata entries left out because of [`MAX_FROM_METADATA`].
 pub(crate) fn find<'a>(
-    is_stored: impl Fn(&str) -> bool,
-    sources: AliasSources<'a, impl Iterator<Item = (&'a str, &'a str)>>,
+    stored: &impl Stored,
+    sources: AliasSources<'a, impl Iterator<Item = (&'a str, &'a str)>, impl Fn(&str) -> bool>,
 ) -> (Aliases, usize) {
-    let mut found: BTreeMap<&'a str, (&'a str, AliasRule)> = BTreeMap::new();
+    let mut found: BTreeMap<Cow<'a, str>, (Cow<'a, str>, AliasRule)> = BTreeMap::new();
     let (mut from_metadata, mut left_out) = (0_usize, 0_usize);
-    let mut add = |name: &'a str, target: &'a str, rule: AliasRule| {
-        if is_stored(name) || !is_stored(target) || found.contains_key(name) {
+    let mut add = |name: Cow<'a, str>, target: Cow<'a, str>, rule: AliasRule| {
+        if stored.has(&name) || !stored.has(&target) || found.contains_key(&name) {
             return;
         }
         if rule == AliasRule::Metadata {
@@ -146,20 +134,20 @@ pub(crate) fn find<'a>(
         found.insert(name, (target, rule));
     };
     for (name, target) in sources.declared {
-        add(name, target, AliasRule::Declared);
+        add(name.into(), target.into(), AliasRule::Declared);
     }
     for (name, target) in sources.metadata {
-        add(name, target, AliasRule::Metadata);
+        add(name.into(), target.into(), AliasRule::Metadata);
     }
-    let by_flag = TIED_TO_FLAG.iter().filter(|_| sources.tied != Some(false));
-    for (name, targets) in by_flag.chain(ALWAYS_TIED) {
-        if let Some(target) = targets.iter().find(|target| is_stored(target)) {
-            add(name, target, AliasRule::TiedEmbedding);
+    tied::by_convention(stored, sources.tied, sources.model_type, |name, target| {
+        // What an index maps is stored, though perhaps in a shard that is missing.
+        if !(sources.is_mapped)(&name) {
+            add(name.into(), target.into(), AliasRule::TiedEmbedding);
         }
-    }
-    let alias = |(name, (target, rule)): (&str, (&str, AliasRule))| Alias {
-        name: name.to_owned(),
-        target: target.to_owned(),
+    });
+    let alias = |(name, (target, rule)): (Cow<'_, str>, (Cow<'_, str>, AliasRule))| Alias {
+        name: name.into_owned(),
+        target: target.into_owned(),
         rule,
     };
     (Aliases(found.into_iter().map(alias).collect()), left_out)
@@ -167,19 +155,41 @@ pub(crate) fn find<'a>(
 
 #[cfg(test)]
 mod tests {
-    use super::{Alias, AliasRule, AliasSources, MAX_FROM_METADATA, find};
+    use super::{Alias, AliasRule, AliasSources, MAX_FROM_METADATA, Stored, find};
 
-    type Sources<'a> = AliasSources<'a, std::vec::IntoIter<(&'a str, &'a str)>>;
+    type Sources<'a> = AliasSources<'a, std::vec::IntoIter<(&'a str, &'a str)>, fn(&str) -> bool>;
+
+    /// Stored names.
+    struct Names<'a>(&'a [&'a str]);
+
+    impl Stored for Names<'_> {
+        fn has(&self, name: &str) -> bool {
+            self.0.contains(&name)
+        }
+
+        fn any(&self, accept: impl FnMut(&str) -> bool) -> bool {
+            self.0.iter().copied().any(accept)
+        }
+    }
+
+    /// These sources, and no index.
+    fn unmapped<'a, M: Iterator<Item = (&'a str, &'a str)>>(
+        declared: &'a [(String, String)],
+        metadata: M,
+        tied: Option<bool>,
+    ) -> AliasSources<'a, M, fn(&str) -> bool> {
+        AliasSources { declared, metadata, tied, model_type: None, is_mapped: |_| false }
+    }
 
     fn aliases(stored: &[&str], sources: Sources<'_>) -> Vec<(String, String, AliasRule)> {
-        let (found, left_out) = find(|name| stored.contains(&name), sources);
+        let (found, left_out) = find(&Names(stored), sources);
         assert_eq!(left_out, 0);
         let shown = |alias: &Alias| (alias.name.clone(), alias.target.clone(), alias.rule);
         found.iter().map(shown).collect()
     }
 
     fn sources(tied: Option<bool>) -> Sources<'static> {
-        AliasSources { declared: &[], metadata: Vec::new().into_iter(), tied }
+        unmapped(&[], Vec::new().into_iter(), tied)
     }
 
     #[test]
@@ -187,8 +197,8 @@ mod tests {
         let names: Vec<String> = (0..MAX_FROM_METADATA + 3).map(|i| i.to_string()).collect();
         let metadata = names.iter().map(|name| (name.as_str(), "shared.weight"));
         let declared = ["a", "b"].map(|name| (name.to_owned(), "shared.weight".to_owned()));
-        let sources = AliasSources { declared: &declared, metadata, tied: None };
-        let (found, left_out) = find(|name| name == "shared.weight", sources);
+        let sources = unmapped(&declared, metadata, None);
+        let (found, left_out) = find(&Names(&["shared.weight"]), sources);
         let of = |rule| found.iter().filter(|alias| alias.rule == rule).count();
         assert_eq!((of(AliasRule::Metadata), left_out), (MAX_FROM_METADATA, 3));
         // The limit leaves the others alone: by convention the head, and encoder and decoder.
@@ -200,8 +210,8 @@ mod tests {
         let names: Vec<String> = (0..MAX_FROM_METADATA).map(|i| i.to_string()).collect();
         let declared: Vec<_> = names.iter().map(|name| (name.clone(), "w".to_owned())).collect();
         let metadata = [("other", "w"), ("0", "w")].into_iter();
-        let sources = AliasSources { declared: &declared, metadata, tied: None };
-        let (found, left_out) = find(|name| name == "w", sources);
+        let sources = unmapped(&declared, metadata, None);
+        let (found, left_out) = find(&Names(&["w"]), sources);
         assert_eq!((found.iter().len(), left_out), (MAX_FROM_METADATA + 1, 0));
         assert_eq!(found.get("0").unwrap().rule, AliasRule::Declared);
     }
@@ -215,6 +225,20 @@ mod tests {
             assert_eq!(*rule, AliasRule::TiedEmbedding);
         }
         assert_eq!(aliases(&stored, sources(Some(false))), []);
+    }
+
+    #[test]
+    fn what_an_index_maps_is_no_alias_by_convention() {
+        let mapped = |metadata: Vec<(&'static str, &'static str)>| {
+            let none: &[(String, String)] = &[];
+            let sources = unmapped(none, metadata.into_iter(), Some(true));
+            Sources { is_mapped: |name| name == "lm_head.weight", ..sources }
+        };
+        let stored = ["model.embed_tokens.weight"];
+        assert_eq!(aliases(&stored, mapped(Vec::new())), []);
+        let recorded = vec![("lm_head.weight", "model.embed_tokens.weight")];
+        let [(_, _, rule)] = &aliases(&stored, mapped(recorded))[..] else { panic!() };
+        assert_eq!(*rule, AliasRule::Metadata);
     }
 
     #[test]
@@ -232,12 +256,8 @@ mod tests {
 
     #[test]
     fn metadata_entries_count_only_between_a_free_name_and_a_stored_tensor() {
-        let sources = AliasSources {
-            declared: &[],
-            metadata: vec![("format", "pt"), ("head", "emb"), ("emb", "head"), ("x", "gone")]
-                .into_iter(),
-            tied: None,
-        };
+        let metadata = vec![("format", "pt"), ("head", "emb"), ("emb", "head"), ("x", "gone")];
+        let sources = unmapped(&[], metadata.into_iter(), None);
         assert_eq!(
             aliases(&["emb"], sources),
             [("head".into(), "emb".into(), AliasRule::Metadata)]
@@ -247,11 +267,8 @@ mod tests {
     #[test]
     fn the_caller_comes_before_metadata_and_convention() {
         let declared = [("lm_head.weight".to_owned(), "b".to_owned())];
-        let sources = AliasSources {
-            declared: &declared,
-            metadata: vec![("lm_head.weight", "model.embed_tokens.weight")].into_iter(),
-            tied: Some(true),
-        };
+        let metadata = vec![("lm_head.weight", "model.embed_tokens.weight")];
+        let sources = unmapped(&declared, metadata.into_iter(), Some(true));
         assert_eq!(
             aliases(&["b", "model.embed_tokens.weight"], sources),
             [("lm_head.weight".into(), "b".into(), AliasRule::Declared)]

@@ -13,8 +13,7 @@ use std::sync::Arc;
 
 use tensorfile::{ErrorKind as FileErrorKind, FileFact, SourceFile, TensorInfo};
 
-use crate::similar;
-use crate::weights::alias::{Alias, Aliases};
+use crate::weights::alias::Aliases;
 use crate::weights::join::Slot;
 use crate::{Error, ErrorKind, Result};
 
@@ -94,10 +93,8 @@ impl Index {
 
     /// The error for a name that is neither stored nor an alias.
     fn not_found(&self, name: &str) -> Error {
-        let hint = self
-            .aliases
-            .get(name)
-            .map_or_else(|| similar::hint(name, self.iter().map(IndexedTensor::name)), Alias::hint);
+        let names = || self.iter().map(IndexedTensor::name);
+        let hint = self.aliases.hint(name, names);
         ErrorKind::TensorNotFound { hint: hint.into() }.at(&self.root).in_tensor(name)
     }
 

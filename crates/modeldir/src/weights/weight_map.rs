@@ -71,6 +71,11 @@ impl WeightMap {
         self.entries.iter().map(|entry| (self.name(entry), entry.shard as usize))
     }
 
+    /// Whether the index names this tensor.
+    pub(crate) fn contains(&self, name: &str) -> bool {
+        self.entries.binary_search_by(|entry| self.name(entry).cmp(name)).is_ok()
+    }
+
     /// The number of tensors in each of the [`Self::shards`].
     pub(crate) fn tensors_per_shard(&self) -> Result<Vec<usize>, NoMemory> {
         let mut counts = reserve::collect(self.shards.iter().map(|_| 0_usize))?;

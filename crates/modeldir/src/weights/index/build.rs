@@ -19,8 +19,9 @@ use crate::report::StrayTensor;
 use crate::resolve::Causes;
 use crate::weights::alias::{self, AliasSources, Aliases};
 use crate::weights::join::{self, Fit, Joined, Slot, Tensors, Wanted};
+use crate::weights::tied::Stored;
 use crate::weights::weight_map::WeightMap;
-use crate::{ErrorKind, Result};
+use crate::{ErrorKind, ModelConfig, Result};
 
 /// The maximum number of tensor faults in an error; the others are only counted, as there may be
 /// millions.
@@ -38,7 +39,7 @@ pub(crate) struct Findings {
 
 impl Index {
     /// Reads the headers of these shards, relative to `root`, and joins them with the weight map.
-    /// `tied` is `tie_word_embeddings` of the configuration, if present.
+    /// The configuration, if there is one, tells which tensors are tied.
     ///
     /// One error lists all faults: shards that are missing or unusable, tensors that are not in the
     /// mapped shard, tensors in two shards. An error without a path is one of `root`.
@@ -46,18 +47,21 @@ impl Index {
         root: &Path,
         shard_paths: &[PathBuf],
         map: Option<&WeightMap>,
-        tied: Option<bool>,
+        config: Option<&ModelConfig>,
         options: &OpenOptions,
     ) -> Result<(Self, Findings)> {
         let span = debug_span!("index", shards = shard_paths.len(), tensors = Empty).entered();
         let wanted = wanted(map)?;
         let opened = shard::open_all(root, shard_paths, &wanted, options)?;
         let Numbered { shards, fits, lost } = numbered(root, shard_paths, opened, &wanted)?;
-        let joined = join(&shards, map, fits, options.unindexed)?;
+        let mut joined = join(&shards, map, fits, options.unindexed)?;
+        let (aliases, aliases_left_out) =
+            find_aliases(&shards, &joined.order, map, config, options);
+        // Some converters leave in the index the name that they recorded as tied.
+        joined.absent.retain(|absent| absent.found_in.is_some() || !aliases.is_stated(absent.name));
         let skipped = judge(&shards, lost, &joined, options)?;
         let unindexed = strays(&shards, &joined.unindexed)?;
         let stale = strays(&shards, &joined.stale)?;
-        let (aliases, aliases_left_out) = find_aliases(&shards, &joined.order, map, tied, options);
         let findings = Findings { unindexed, stale, skipped, aliases_left_out };
         let (root, order, aliases) = (root.to_owned(), joined.order, Arc::new(aliases));
         span.record("tensors", order.len());
@@ -186,16 +190,35 @@ fn find_aliases(
     shards: &[Shard],
     order: &[Slot],
     map: Option<&WeightMap>,
-    tied: Option<bool>,
+    config: Option<&ModelConfig>,
     options: &OpenOptions,
 ) -> (Aliases, usize) {
     let in_index = map.into_iter().flat_map(|map| map.metadata().iter());
     let in_shards = shards.iter().filter_map(Shard::metadata).flat_map(Metadata::iter);
-    let metadata = in_index.chain(in_shards);
-    let sources = AliasSources { declared: &options.aliases, metadata, tied };
-    let is_stored =
-        |name: &str| order.binary_search_by(|slot| shards.name(*slot).cmp(name)).is_ok();
-    alias::find(is_stored, sources)
+    let sources = AliasSources {
+        declared: &options.aliases,
+        metadata: in_index.chain(in_shards),
+        tied: config.and_then(ModelConfig::tie_word_embeddings),
+        model_type: config.and_then(ModelConfig::model_type),
+        is_mapped: |name: &str| map.is_some_and(|map| map.contains(name)),
+    };
+    alias::find(&StoredNames { shards, order }, sources)
+}
+
+/// The names of the tensors in slots, which are sorted by name.
+struct StoredNames<'a> {
+    shards: &'a [Shard],
+    order: &'a [Slot],
+}
+
+impl Stored for StoredNames<'_> {
+    fn has(&self, name: &str) -> bool {
+        self.order.binary_search_by(|slot| self.shards.name(*slot).cmp(name)).is_ok()
+    }
+
+    fn any(&self, mut accept: impl FnMut(&str) -> bool) -> bool {
+        self.order.iter().any(|slot| accept(self.shards.name(*slot)))
+    }
 }
 
 /// The fault for an unusable shard.
