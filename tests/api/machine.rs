@@ -10,8 +10,8 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use modeldir::error::MemoryLimit;
-use modeldir::options::{Io, MemoryCheck};
-use modeldir::{ErrorKind, LoadOptions, ModelDir, OpenOptions};
+use modeldir::options::{Io, MemoryCheck, Unchanged};
+use modeldir::{Error, ErrorKind, LoadOptions, ModelDir, OpenOptions, TensorStore};
 use modeldir_fixtures::{ShardedModel, Tensor as Made, file, shard_name};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::{Resource, Rlimit, setrlimit};
@@ -200,6 +200,65 @@ fn a_shard_replaced_after_opening_has_changed() {
         fs::rename(next, path).unwrap();
     });
     assert!(matches!(kind, FileErrorKind::Changed { .. }), "{kind}");
+}
+
+/// Opens two shards, changes the second, and loads both ways: with the length as proof and without.
+fn loads_after(change: impl Fn(&Path)) -> [Result<TensorStore, Error>; 2] {
+    let folder = written(&one_each(2));
+    let by_length = OpenOptions { unchanged: Unchanged::ByteLen, ..OpenOptions::default() };
+    let models = [OpenOptions::default(), by_length]
+        .map(|options| ModelDir::open_with(folder.path(), &options).unwrap());
+    change(&folder.path().join(shard_name(2, 2)));
+    models.map(|model| model.load())
+}
+
+#[cfg(unix)]
+#[test]
+fn a_shard_whose_permissions_or_names_change_is_loaded() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    // Until the time of the last change differs: the clock of a file system is coarse.
+    let until_changed = |path: &Path, change: &dyn Fn()| {
+        let now = || fs::metadata(path).map(|it| (it.ctime(), it.ctime_nsec())).unwrap();
+        let before = now();
+        while now() == before {
+            change();
+        }
+    };
+    let chmod = |path: &Path| {
+        let set = || fs::set_permissions(path, fs::Permissions::from_mode(0o640)).unwrap();
+        until_changed(path, &set);
+    };
+    let link = |path: &Path| {
+        let link = path.with_extension("link");
+        let set = || {
+            fs::remove_file(&link).ok();
+            fs::hard_link(path, &link).unwrap();
+        };
+        until_changed(path, &set);
+    };
+    for loaded in loads_after(chmod).into_iter().chain(loads_after(link)) {
+        assert_eq!(loaded.unwrap().len(), 2);
+    }
+}
+
+#[test]
+fn a_shard_of_another_time_is_loaded_by_its_length_on_request() {
+    let touch = |path: &Path| {
+        let later = SystemTime::now() + Duration::from_secs(9);
+        File::options().write(true).open(path).unwrap().set_modified(later).unwrap();
+    };
+    let [refused, loaded] = loads_after(touch);
+    let error = refused.unwrap_err().to_string();
+    assert!(error.contains(&shard_name(2, 2)), "{error}");
+    assert!(error.contains("Unchanged::ByteLen"), "the error names the option: {error}");
+    assert_eq!(loaded.unwrap().len(), 2);
+    let shorten = |path: &Path| {
+        File::options().write(true).open(path).unwrap().set_len(100).unwrap();
+    };
+    for refused in loads_after(shorten) {
+        let kind = refused.unwrap_err().into_kind();
+        assert!(matches!(kind, ErrorKind::File(FileErrorKind::Changed { .. })), "{kind}");
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use serde::{Serialize, Serializer};
-use tensorfile::HeaderOptions;
+use tensorfile::{HeaderOptions, Unchanged};
 
 use crate::json;
 
@@ -24,6 +24,9 @@ pub struct OpenOptions {
     pub missing_shards: MissingShards,
     /// Limits and rules for the headers of the shards.
     pub header: HeaderOptions,
+    /// What shows, whenever the tensors are read, that a shard has not changed since its header was
+    /// read. [`Unchanged::ByteLen`] opens models on file systems whose times or inode numbers move.
+    pub unchanged: Unchanged,
     /// The most shards that a model may have; 100,000 by default.
     pub max_shards: usize,
     /// The most bytes that an index may have; 256 MiB by default.
@@ -44,6 +47,7 @@ impl Default for OpenOptions {
             unindexed: Unindexed::default(),
             missing_shards: MissingShards::default(),
             header: HeaderOptions::default(),
+            unchanged: Unchanged::default(),
             max_shards: 100_000,
             max_index_bytes: 256 << 20,
             max_json_bytes: json::DEFAULT_MAX_BYTES,

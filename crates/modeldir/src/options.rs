@@ -2,7 +2,7 @@
 //! [`LoadOptions`](crate::LoadOptions), [`MapOptions`](crate::MapOptions) and
 //! [`SaveOptions`](crate::SaveOptions).
 
-pub use tensorfile::{HeaderOptions, TrailingBytes};
+pub use tensorfile::{HeaderOptions, TrailingBytes, Unchanged};
 
 pub use crate::load::{Io, MemoryCheck};
 pub use crate::map::Populate;

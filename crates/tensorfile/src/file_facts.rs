@@ -14,7 +14,7 @@ pub enum FileFact {
     ByteLen,
     /// Time of the last write to its bytes; any program can set it.
     Modified,
-    /// Time of the last change of bytes, permissions or names; only the system sets it.
+    /// Time of the last change of bytes, permissions, owner or names; only the system sets it.
     Changed,
 }
 
@@ -33,7 +33,14 @@ impl fmt::Display for Change {
             ),
             FileFact::ByteLen => write!(f, "length was {before}, is {after}"),
             FileFact::Modified => write!(f, "last written at {now} time"),
-            FileFact::Changed => write!(f, "bytes, permissions or name changed at {now} time"),
+            FileFact::Changed => write!(
+                f,
+                "last changed at {now} time, with length, last write, permissions, owner and number of names as before"
+            ),
+        }?;
+        match what {
+            FileFact::ByteLen => Ok(()),
+            _ => f.write_str(" (Unchanged::ByteLen takes the length alone as proof of no change)"),
         }
     }
 }
@@ -74,15 +81,20 @@ mod tests {
     fn changes_show_numbers_but_no_nanoseconds() {
         let cases = [
             (FileFact::Device, "device was 1, is 2"),
-            (FileFact::ByteLen, "length was 1, is 2"),
             (FileFact::Modified, "last written at a later time"),
-            (FileFact::Changed, "bytes, permissions or name changed at a later time"),
+            (
+                FileFact::Changed,
+                "last changed at a later time, with length, last write, permissions, owner and \
+                 number of names as before",
+            ),
         ];
+        let option = " (Unchanged::ByteLen takes the length alone as proof of no change)";
         for (what, shown) in cases {
-            assert_eq!(Change(what, 1, 2).to_string(), shown);
+            assert_eq!(Change(what, 1, 2).to_string(), format!("{shown}{option}"));
         }
         let earlier = Change(FileFact::Modified, 2, 1).to_string();
-        assert_eq!(earlier, "last written at an earlier time");
+        assert_eq!(earlier, format!("last written at an earlier time{option}"));
+        assert_eq!(Change(FileFact::ByteLen, 1, 2).to_string(), "length was 1, is 2");
         let inode = Change(FileFact::Inode, 1, 2).to_string();
         assert!(inode.starts_with("inode was 1, is 2 (") && inode.contains("stable inode numbers"));
     }

@@ -1,12 +1,26 @@
-//! `Identity`: which file it is, and its state.
+//! `Identity`: which file it is, and its state; `Unchanged`: how much of it must stay.
 
 use std::fs::Metadata;
 
 use crate::ErrorKind;
 use crate::file_facts::FileFact;
 
-/// Which file it is, and its state: device, inode, length, times of last write and change, number
-/// of names.
+/// What shows that the bytes of a file have not changed since it was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Unchanged {
+    /// Device, inode, length and times; see [`SourceFile::check_unchanged`].
+    ///
+    /// [`SourceFile::check_unchanged`]: crate::SourceFile::check_unchanged
+    #[default]
+    Identity,
+    /// The length alone. Use it for a file system whose times or inode numbers change although no
+    /// byte does, or for files whose times are set while they are read. A rewritten file of the
+    /// same length is then not noticed.
+    ByteLen,
+}
+
+/// Which file it is, and its state: device, inode, length, times of last write and change,
+/// permissions, owner and number of names.
 ///
 /// On one machine, equal identities mean equal bytes, if the file system keeps such times. On
 /// systems without inodes the numbers are 0, and only length and time of last write are compared.
@@ -17,6 +31,15 @@ pub struct Identity {
     byte_len: u64,
     modified_ns: i128,
     changed_ns: i128,
+    status: Status,
+}
+
+/// What sets the time of the last change without a write: permissions, owner, number of names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+struct Status {
+    mode: u32,
+    owner: u32,
+    group: u32,
     num_names: u64,
 }
 
@@ -32,12 +55,17 @@ impl Identity {
         (self.device, self.inode) == (other.device, other.inode)
     }
 
-    /// Succeeds if the file was not written to since it had this identity.
-    pub(crate) fn compare(&self, after: &Self) -> Result<(), ErrorKind> {
+    /// Succeeds if, by this proof, the file was not written to since it had this identity.
+    pub(crate) fn compare(&self, after: &Self, proof: Unchanged) -> Result<(), ErrorKind> {
         let both = self.facts().into_iter().zip(after.facts());
-        // Adding or removing a hard link sets the time of change without a write.
-        let same_names = self.num_names == after.num_names;
-        let mut both = both.filter(|((what, _), _)| same_names || *what != FileFact::Changed);
+        let counts = |what: FileFact| match (proof, what) {
+            (_, FileFact::ByteLen) => true,
+            (Unchanged::ByteLen, _) => false,
+            // Another status explains another time of change.
+            (Unchanged::Identity, FileFact::Changed) => self.status == after.status,
+            (Unchanged::Identity, _) => true,
+        };
+        let mut both = both.filter(|((what, _), _)| counts(*what));
         match both.find(|(before, after)| before != after) {
             None => Ok(()),
             Some(((what, before), (_, after))) => Err(ErrorKind::Changed { what, before, after }),
@@ -65,7 +93,12 @@ impl Identity {
             byte_len: metadata.len(),
             modified_ns: in_ns(metadata.mtime(), metadata.mtime_nsec()),
             changed_ns: in_ns(metadata.ctime(), metadata.ctime_nsec()),
-            num_names: metadata.nlink(),
+            status: Status {
+                mode: metadata.mode(),
+                owner: metadata.uid(),
+                group: metadata.gid(),
+                num_names: metadata.nlink(),
+            },
         }
     }
 
@@ -80,7 +113,7 @@ impl Identity {
             byte_len: metadata.len(),
             modified_ns: modified_ns.unwrap_or_default(),
             changed_ns: 0,
-            num_names: 0,
+            status: Status::default(),
         }
     }
 }

@@ -98,7 +98,7 @@ pub use float_cast::{Float, FloatCast, UnknownFloat};
 #[doc(hidden)] // For the metadata of an index, which `modeldir` reads.
 pub use header::MetadataBuilder;
 pub use header::{Header, HeaderOptions, Metadata, TensorInfo, TrailingBytes};
-pub use identity::Identity;
+pub use identity::{Identity, Unchanged};
 pub use limit::{Limit, LimitOn, Remedy};
 pub use lookalike::{LfsPointer, Lookalike};
 #[doc(hidden)] // For `modeldir`, to keep errors short.

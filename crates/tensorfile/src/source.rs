@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::identity::Identity;
+use crate::identity::{Identity, Unchanged};
 use crate::{Error, ErrorKind, FileKind, ReadAt, Result};
 
 /// A regular file, open for positioned reads, with its identity at opening.
@@ -33,6 +33,7 @@ pub struct SourceFile {
     path: PathBuf,
     file: File,
     identity: Identity,
+    proof: Unchanged,
 }
 
 impl SourceFile {
@@ -43,9 +44,18 @@ impl SourceFile {
     /// Fails if nothing has this path, if it leads to something other than a regular file, or if
     /// the operating system refuses.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Self::open_with(path, Unchanged::default())
+    }
+
+    /// Opens as [`open`](Self::open) does, with a choice of what shows that the file is unchanged.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    pub fn open_with(path: impl AsRef<Path>, unchanged: Unchanged) -> Result<Self> {
         let path = path.as_ref();
         let (file, metadata) = open_regular(path).map_err(|kind| kind.at(path))?;
-        Ok(Self { path: path.into(), file, identity: Identity::of(&metadata) })
+        Ok(Self { path: path.into(), file, identity: Identity::of(&metadata), proof: unchanged })
     }
 
     /// The path as it was opened.
@@ -100,15 +110,16 @@ impl SourceFile {
     ///
     /// It compares the length, the time of the last write and the time of the last change. Programs
     /// cannot set the time of the last change, so a write is noticed even if the time of the last
-    /// write is reset. That time is ignored if the number of hard links has changed too: a file
-    /// that was replaced by a rename, removed, or given another name by a hard link is still the
-    /// file that was opened.
+    /// write is reset. That time is ignored if permissions, owner or the number of hard links have
+    /// changed too: they set it without a write. A file that was replaced by a rename, removed, or
+    /// given another name by a hard link is still the file that was opened. With
+    /// [`Unchanged::ByteLen`] only the length is compared.
     ///
-    /// Not noticed: a write after which a program resets the time of the last write, if the file
-    /// also lost or gained a name; a write within the clock tick of the file system in which the
-    /// file was opened; a write through a mapping, until the system updates the times; any write on
-    /// a file system without such times. Refused although no byte changed: new permissions or
-    /// another owner, a rename of the file itself, a new time of the last write.
+    /// Not noticed: a write after which a program resets the time of the last write, if permissions,
+    /// owner or the number of names changed too; a write within the clock tick of the file system in
+    /// which the file was opened; a write through a mapping, until the system updates the times; any
+    /// write on a file system without such times. Refused although no byte changed: permissions or
+    /// an owner set to what they were, a rename of the file itself, a new time of the last write.
     ///
     /// # Errors
     ///
@@ -117,20 +128,21 @@ impl SourceFile {
         let metadata = self.file.metadata();
         let metadata =
             metadata.map_err(|error| self.error(ErrorKind::io("read its metadata", error)))?;
-        self.identity.compare(&Identity::of(&metadata)).map_err(|kind| self.error(kind))
+        self.identity.compare(&Identity::of(&metadata), self.proof).map_err(|kind| self.error(kind))
     }
 
     /// Checks that this is the file with this identity, and that it was not written to since.
     ///
     /// It compares device, inode, and what [`check_unchanged`](Self::check_unchanged) compares. On
     /// a file system that changes the inode at each opening this always fails, with an error that
-    /// says so; on systems without inodes, length and time of last write decide.
+    /// says so, except with [`Unchanged::ByteLen`]; on systems without inodes, length and time of
+    /// last write decide.
     ///
     /// # Errors
     ///
     /// Fails with [`ErrorKind::Changed`].
     pub fn check_same(&self, before: &Identity) -> Result<()> {
-        before.compare(&self.identity).map_err(|kind| self.error(kind))
+        before.compare(&self.identity, self.proof).map_err(|kind| self.error(kind))
     }
 
     fn error(&self, kind: ErrorKind) -> Error {

@@ -11,7 +11,7 @@ use std::ops::{self, Range};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use tensorfile::{ErrorKind as FileErrorKind, FileFact, SourceFile, TensorInfo};
+use tensorfile::{ErrorKind as FileErrorKind, FileFact, SourceFile, TensorInfo, Unchanged};
 
 use crate::weights::alias::Aliases;
 use crate::weights::join::Slot;
@@ -42,6 +42,8 @@ pub(crate) struct Index {
     /// The place of each tensor, sorted by name; each name once.
     order: Vec<Slot>,
     pub(crate) aliases: Arc<Aliases>,
+    /// What shows that a shard is the file whose header was read.
+    unchanged: Unchanged,
 }
 
 impl Index {
@@ -100,7 +102,7 @@ impl Index {
 
     /// Opens a shard again and checks that it is the file whose header was read.
     pub(crate) fn open_shard(&self, shard: ShardId) -> tensorfile::Result<SourceFile> {
-        let file = SourceFile::open(self.shard_path(shard))?;
+        let file = SourceFile::open_with(self.shard_path(shard), self.unchanged)?;
         file.check_same(self[shard].identity())?;
         Ok(file)
     }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::SourceFile;
-use crate::{ErrorKind, FileFact, FileKind, ReadAt};
+use crate::{ErrorKind, FileFact, FileKind, ReadAt, Unchanged};
 
 fn sample(dir: &Path) -> std::path::PathBuf {
     let path = dir.join("sample");
@@ -44,6 +44,23 @@ fn a_file_written_in_place_has_changed() {
     assert_ne!(SourceFile::open(&path).unwrap().identity(), source.identity());
 }
 
+/// Does this, and again until the time of the last change is not that of opening: the clock of a
+/// file system ticks some hundred times a second.
+#[cfg(unix)]
+fn until_time_of_change_differs(source: &SourceFile, change: impl Fn()) {
+    use std::os::unix::fs::MetadataExt;
+    use std::time::{Duration, Instant};
+    let now = || {
+        let metadata = source.file().metadata().unwrap();
+        (metadata.ctime(), metadata.ctime_nsec())
+    };
+    let (before, start) = (now(), Instant::now());
+    while now() == before {
+        assert!(start.elapsed() < Duration::from_secs(20), "a change leaves its time as it was");
+        change();
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn a_rewrite_that_puts_the_time_back_has_changed_the_file() {
@@ -51,12 +68,11 @@ fn a_rewrite_that_puts_the_time_back_has_changed_the_file() {
     let path = sample(dir.path());
     let source = SourceFile::open(&path).unwrap();
     let modified = source.file().metadata().unwrap().modified().unwrap();
-    // The clock of a file system ticks some hundred times a second.
-    while source.check_unchanged().is_ok() {
+    until_time_of_change_differs(&source, || {
         fs::write(&path, [8; 100]).unwrap();
         let file = fs::File::options().write(true).open(&path).unwrap();
         file.set_modified(modified).unwrap();
-    }
+    });
     let again = SourceFile::open(&path).unwrap();
     for error in [source.check_unchanged(), again.check_same(&source.identity())] {
         let error = error.unwrap_err();
@@ -67,21 +83,76 @@ fn a_rewrite_that_puts_the_time_back_has_changed_the_file() {
 
 #[cfg(unix)]
 #[test]
+fn permissions_and_owner_may_change() {
+    use std::os::unix::fs::{PermissionsExt, chown};
+    let dir = tempfile::tempdir().unwrap();
+    let path = sample(dir.path());
+    let set_mode = |mode| fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+    set_mode(0o644);
+    let source = SourceFile::open(&path).unwrap();
+    until_time_of_change_differs(&source, || set_mode(0o600));
+    source.check_unchanged().unwrap();
+    let again = SourceFile::open(&path).unwrap();
+    again.check_same(&source.identity()).unwrap();
+    // Only root may give a file away.
+    if chown(&path, Some(1), None).is_ok() {
+        until_time_of_change_differs(&again, || chown(&path, Some(1), None).unwrap());
+        again.check_unchanged().unwrap();
+        let third = SourceFile::open(&path).unwrap();
+        until_time_of_change_differs(&third, || chown(&path, None, Some(1)).unwrap());
+        third.check_unchanged().unwrap();
+    }
+    // A write is a change, whatever the permissions are.
+    fs::File::options().append(true).open(&path).unwrap().set_len(99).unwrap();
+    let error = source.check_unchanged().unwrap_err();
+    let is_length = matches!(error.kind(), ErrorKind::Changed { what: FileFact::ByteLen, .. });
+    assert!(is_length, "{error:?}");
+}
+
+#[test]
+fn the_length_alone_is_proof_on_request() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = sample(dir.path());
+    let source = SourceFile::open_with(&path, Unchanged::ByteLen).unwrap();
+    let file = fs::File::options().write(true).open(&path).unwrap();
+    file.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+    source.check_unchanged().unwrap();
+    // Another file, as the name of a file system without stable inodes leads to.
+    let other = dir.path().join("other");
+    fs::write(&other, [8; 100]).unwrap();
+    let other = SourceFile::open_with(&other, Unchanged::ByteLen).unwrap();
+    other.check_same(&source.identity()).unwrap();
+    file.set_len(99).unwrap();
+    let error = source.check_unchanged().unwrap_err();
+    let is_length = |what| what == FileFact::ByteLen;
+    assert!(matches!(error.kind(), ErrorKind::Changed { what, .. } if is_length(*what)));
+    let shorter = SourceFile::open_with(&path, Unchanged::ByteLen).unwrap();
+    shorter.check_same(&source.identity()).unwrap_err();
+}
+
+#[test]
+fn the_error_of_a_changed_time_names_the_option() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = sample(dir.path());
+    let source = SourceFile::open(&path).unwrap();
+    let file = fs::File::options().write(true).open(&path).unwrap();
+    file.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+    let error = source.check_unchanged().unwrap_err().to_string();
+    assert!(error.contains("Unchanged::ByteLen"), "{error}");
+}
+
+#[cfg(unix)]
+#[test]
 fn names_may_come_and_go() {
     let dir = tempfile::tempdir().unwrap();
     let path = sample(dir.path());
     let source = SourceFile::open(&path).unwrap();
-    let time_of_change = || {
-        let metadata = source.file().metadata().unwrap();
-        std::os::unix::fs::MetadataExt::ctime_nsec(&metadata)
-    };
-    let (before, other) = (time_of_change(), dir.path().join("other"));
+    let other = dir.path().join("other");
     fs::hard_link(&path, &other).unwrap();
-    // As above, until the time of change differs.
-    while time_of_change() == before {
+    until_time_of_change_differs(&source, || {
         fs::remove_file(&other).unwrap();
         fs::hard_link(&path, &other).unwrap();
-    }
+    });
     source.check_unchanged().unwrap();
     SourceFile::open(&other).unwrap().check_same(&source.identity()).unwrap();
     fs::remove_file(&path).unwrap();

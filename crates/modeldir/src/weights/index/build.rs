@@ -65,7 +65,8 @@ impl Index {
         let findings = Findings { unindexed, stale, skipped, aliases_left_out };
         let (root, order, aliases) = (root.to_owned(), joined.order, Arc::new(aliases));
         span.record("tensors", order.len());
-        Ok((Self { root, shards, order, aliases }, findings))
+        let unchanged = options.unchanged;
+        Ok((Self { root, shards, order, aliases, unchanged }, findings))
     }
 }
 
