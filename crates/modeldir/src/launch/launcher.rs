@@ -10,55 +10,113 @@ pub enum Launcher {
     Torchrun,
     /// `mpirun` of Open MPI.
     OpenMpi,
+    /// `mpiexec` of HPE Cray systems.
+    Pals,
     /// A process manager with PMI: Hydra of MPICH and Intel MPI, `srun --mpi=pmi2`.
     Pmi,
     /// MVAPICH2.
     Mvapich2,
+    /// `flux run` of Flux.
+    Flux,
     /// `srun` of Slurm.
     Slurm,
+    /// A process manager with PMIx, such as `prterun`; it states no size.
+    Pmix,
+}
+
+/// The variables of a launcher; of a list, the first that is set.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Variables {
+    pub(super) rank: &'static str,
+    /// Empty if the launcher states no size.
+    pub(super) size: &'static [&'static str],
+    pub(super) local_rank: &'static [&'static str],
+    pub(super) local_size: &'static [&'static str],
 }
 
 impl Launcher {
     /// Every launcher, in the order of precedence.
-    pub const ALL: [Self; 5] =
-        [Self::Torchrun, Self::OpenMpi, Self::Pmi, Self::Mvapich2, Self::Slurm];
+    pub const ALL: [Self; 8] = [
+        Self::Torchrun,
+        Self::OpenMpi,
+        Self::Pals,
+        Self::Pmi,
+        Self::Mvapich2,
+        Self::Flux,
+        Self::Slurm,
+        Self::Pmix,
+    ];
 
-    /// The variables for rank, size, rank on the host and number of ranks on the host, in this
-    /// order.
-    pub(super) const fn variables(self) -> [&'static str; 4] {
+    /// The variables of this launcher.
+    pub(super) const fn variables(self) -> Variables {
         match self {
-            Self::Torchrun => ["RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"],
-            Self::OpenMpi => [
-                "OMPI_COMM_WORLD_RANK",
-                "OMPI_COMM_WORLD_SIZE",
-                "OMPI_COMM_WORLD_LOCAL_RANK",
-                "OMPI_COMM_WORLD_LOCAL_SIZE",
-            ],
-            Self::Pmi => ["PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"],
-            Self::Mvapich2 => [
-                "MV2_COMM_WORLD_RANK",
-                "MV2_COMM_WORLD_SIZE",
-                "MV2_COMM_WORLD_LOCAL_RANK",
-                "MV2_COMM_WORLD_LOCAL_SIZE",
-            ],
-            Self::Slurm => [
-                "SLURM_PROCID",
-                "SLURM_STEP_NUM_TASKS",
-                "SLURM_LOCALID",
-                "SLURM_STEP_TASKS_PER_NODE",
-            ],
+            Self::Torchrun => Variables {
+                rank: "RANK",
+                size: &["WORLD_SIZE"],
+                local_rank: &["LOCAL_RANK"],
+                local_size: &["LOCAL_WORLD_SIZE"],
+            },
+            Self::OpenMpi => Variables {
+                rank: "OMPI_COMM_WORLD_RANK",
+                size: &["OMPI_COMM_WORLD_SIZE"],
+                local_rank: &["OMPI_COMM_WORLD_LOCAL_RANK"],
+                local_size: &["OMPI_COMM_WORLD_LOCAL_SIZE"],
+            },
+            Self::Pals => PALS,
+            Self::Pmi => Variables {
+                rank: "PMI_RANK",
+                size: &["PMI_SIZE"],
+                local_rank: &["MPI_LOCALRANKID", "PMI_LOCAL_RANK"],
+                local_size: &["MPI_LOCALNRANKS", "PMI_LOCAL_SIZE"],
+            },
+            Self::Mvapich2 => Variables {
+                rank: "MV2_COMM_WORLD_RANK",
+                size: &["MV2_COMM_WORLD_SIZE"],
+                local_rank: &["MV2_COMM_WORLD_LOCAL_RANK"],
+                local_size: &["MV2_COMM_WORLD_LOCAL_SIZE"],
+            },
+            Self::Flux => FLUX,
+            Self::Slurm => SLURM,
+            Self::Pmix => {
+                Variables { rank: "PMIX_RANK", size: &[], local_rank: &[], local_size: &[] }
+            }
         }
     }
 }
+
+/// PALS states the size in the variable of PMI, which it sets too.
+const PALS: Variables = Variables {
+    rank: "PALS_RANKID",
+    size: &["PMI_SIZE", "PALS_SIZE"],
+    local_rank: &["PALS_LOCAL_RANKID", "PMI_LOCAL_RANK"],
+    local_size: &["PMI_LOCAL_SIZE", "PALS_LOCAL_SIZE"],
+};
+
+const FLUX: Variables = Variables {
+    rank: "FLUX_TASK_RANK",
+    size: &["FLUX_JOB_SIZE"],
+    local_rank: &["FLUX_TASK_LOCAL_ID"],
+    local_size: &[],
+};
+
+const SLURM: Variables = Variables {
+    rank: "SLURM_PROCID",
+    size: &["SLURM_STEP_NUM_TASKS"],
+    local_rank: &["SLURM_LOCALID"],
+    local_size: &["SLURM_STEP_TASKS_PER_NODE"],
+};
 
 impl fmt::Display for Launcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Torchrun => "torchrun",
             Self::OpenMpi => "Open MPI",
+            Self::Pals => "PALS",
             Self::Pmi => "PMI",
             Self::Mvapich2 => "MVAPICH2",
+            Self::Flux => "Flux",
             Self::Slurm => "Slurm",
+            Self::Pmix => "PMIx",
         })
     }
 }

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use super::error::LaunchError;
-use super::launcher::Launcher;
+use super::launcher::{Launcher, Variables};
 
 /// The numbers set by a launcher; they may contradict each other.
 #[derive(Clone, Copy, Debug)]
@@ -21,36 +21,101 @@ pub(super) struct Number {
     pub(super) value: usize,
 }
 
-/// The numbers set by a launcher, or `None` if it did not start this process.
+impl Numbers {
+    /// Fails if another launcher has set another rank or size.
+    pub(super) fn agree(&self, launcher: Launcher, other: &Pair) -> Result<(), LaunchError> {
+        let (rank, size) = (other.rank.number()?, other.size.number()?);
+        if self.is_of((rank, size)) {
+            return Ok(());
+        }
+        Err(LaunchError::Contradiction {
+            launchers: [launcher, other.launcher],
+            variables: [self.rank.name, self.size.name],
+            numbers: [self.rank.value, self.size.value],
+            other_variables: [rank.name, size.name],
+            other_numbers: [rank.value, size.value],
+        })
+    }
+
+    /// Takes the numbers on the host that are missing from a launcher with the same rank and size.
+    pub(super) fn complete(&mut self, other: &Self) {
+        if self.is_of((other.rank, other.size)) && self.local_rank.is_none() {
+            self.local_rank = other.local_rank;
+            self.local_size = self.local_size.or(other.local_size);
+        }
+    }
+
+    fn is_of(&self, (rank, size): (Number, Number)) -> bool {
+        (self.rank.value, self.size.value) == (rank.value, size.value)
+    }
+}
+
+/// Rank and size of a launcher that has set both.
+pub(super) struct Pair {
+    pub(super) launcher: Launcher,
+    rank: Variable,
+    size: Variable,
+}
+
+/// Rank and size of a launcher, or `None` if it did not start this process. An empty variable must
+/// be `None` by `look_up`.
 ///
 /// # Errors
 ///
-/// [`LaunchError::HalfSet`] if only one of rank and size is set; [`LaunchError::NotANumber`] if
-/// one is not a number.
-pub(super) fn numbers(
+/// [`LaunchError::HalfSet`] if only one of the two is set, [`LaunchError::NoSize`] if the launcher
+/// states no size.
+pub(super) fn pair(
     launcher: Launcher,
     look_up: &impl Fn(&str) -> Option<OsString>,
-) -> Result<Option<Numbers>, LaunchError> {
-    let read = |name| look_up(name).map(|value| Variable { name, value });
-    let [rank, size, local_rank, local_size] = launcher.variables();
-    let (rank, size) = match (read(rank), read(size)) {
-        (Some(rank), Some(size)) => (rank.number()?, size.number()?),
-        (None, None) => return Ok(None),
+) -> Result<Option<Pair>, LaunchError> {
+    let Variables { rank, size, .. } = launcher.variables();
+    match (first_set(&[rank], look_up), first_set(size, look_up)) {
+        (Some(rank), Some(size)) => Ok(Some(Pair { launcher, rank, size })),
+        (None, None) => Ok(None),
         // A batch script has a rank too, but is a single process whatever the size of the job.
-        (Some(_), None) if launcher == Launcher::Slurm => return Ok(None),
-        (Some(set), None) => return Err(set.without(size, launcher)),
-        (None, Some(set)) => return Err(set.without(rank, launcher)),
-    };
-    let local_rank = read(local_rank).map(|local| local.number()).transpose()?;
-    let local_size = match read(local_size) {
-        Some(tasks) if launcher == Launcher::Slurm => {
-            let node = look_up("SLURM_NODEID");
-            tasks_on_host(&tasks.value.to_string_lossy(), node.as_ref().and_then(|n| n.to_str()))
-                .map(|value| Number { name: tasks.name, value })
-        }
-        local => local.map(|local| local.number()).transpose()?,
-    };
-    Ok(Some(Numbers { rank, size, local_rank, local_size }))
+        (Some(_), None) if launcher == Launcher::Slurm => Ok(None),
+        (Some(set), None) => Err(match size.first() {
+            Some(unset) => set.without(unset, launcher),
+            None => LaunchError::NoSize { variable: rank, value: set.text(), launcher },
+        }),
+        // The size is in a variable of PMI.
+        (None, Some(_)) if launcher == Launcher::Pals => Ok(None),
+        (None, Some(set)) => Err(set.without(rank, launcher)),
+    }
+}
+
+impl Pair {
+    /// The numbers of this launcher.
+    ///
+    /// # Errors
+    ///
+    /// [`LaunchError::NotANumber`] if one is not a number.
+    pub(super) fn numbers(
+        &self,
+        look_up: &impl Fn(&str) -> Option<OsString>,
+    ) -> Result<Numbers, LaunchError> {
+        let (rank, size) = (self.rank.number()?, self.size.number()?);
+        let Variables { local_rank, local_size, .. } = self.launcher.variables();
+        let local_rank = first_set(local_rank, look_up).map(|local| local.number()).transpose()?;
+        let local_size = match first_set(local_size, look_up) {
+            Some(tasks) if self.launcher == Launcher::Slurm => {
+                let node = look_up("SLURM_NODEID");
+                let node = node.as_ref().and_then(|node| node.to_str());
+                tasks_on_host(&tasks.value.to_string_lossy(), node)
+                    .map(|value| Number { name: tasks.name, value })
+            }
+            local => local.map(|local| local.number()).transpose()?,
+        };
+        Ok(Numbers { rank, size, local_rank, local_size })
+    }
+}
+
+/// The first of these variables that is set.
+fn first_set(
+    names: &[&'static str],
+    look_up: &impl Fn(&str) -> Option<OsString>,
+) -> Option<Variable> {
+    names.iter().find_map(|name| Some(Variable { name, value: look_up(name)? }))
 }
 
 /// A variable that is set.
