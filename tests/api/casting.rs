@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use modeldir::options::Io;
+use modeldir::plan::Stays;
 use modeldir::tensorfile::FloatCast;
 use modeldir::{
     Cancel, Dtype, ErrorKind, Float, LoadOptions, LoadPlan, ModelDir, Progress, Selection, Tensor,
@@ -253,7 +254,104 @@ fn a_plan_says_both_dtypes() {
     let casts: Vec<_> =
         value["requests"].as_array().unwrap().iter().map(|r| &r["transform"]["cast"]).collect();
     assert!(casts.contains(&&serde_json::json!({"source": "F16", "target": "F32"})), "{casts:?}");
-    assert!(plan.to_string().ends_with("2 tensors, 476 bytes, 2 reads of 274 bytes"), "{plan}");
+    let end = "2 tensors, 476 bytes, 2 reads of 274 bytes\n1 of I64 stay: not converted";
+    assert!(plan.to_string().ends_with(end), "{plan}");
+}
+
+/// A model of 8-bit floats with scales, and of packed integers with scales and zero points.
+fn quantized() -> TempDir {
+    let tensors = [
+        ("a.weight", "F8_E4M3", vec![256, 128]),
+        ("a.weight_scale_inv", "F32", vec![2, 1]),
+        ("a.bias", "F32", vec![256]),
+        ("b.qweight", "I32", vec![16, 8]),
+        ("b.scales", "F16", vec![1, 8]),
+        ("b.qzeros", "I32", vec![1, 1]),
+        ("norm.weight", "F32", vec![256]),
+        ("other.weight", "BF16", vec![4]),
+    ];
+    let model = tensors.iter().fold(ShardedModel::new(1), |model, (name, dtype, shape)| {
+        model.tensor(1, Made::random(name, dtype, shape))
+    });
+    written(&model)
+}
+
+#[test]
+fn companions_of_quantized_weights_keep_their_type_in_every_way_of_loading() {
+    let folder = quantized();
+    let model = ModelDir::open(folder.path()).unwrap();
+    let plan = model.plan().cast(Float::BF16);
+    let stays = |name| plan.get(name).unwrap().stays();
+    for name in ["a.weight_scale_inv", "b.scales"] {
+        assert_eq!(stays(name), Some(Stays::Companion), "{name}");
+    }
+    for name in ["a.weight", "b.qweight", "b.qzeros"] {
+        assert_eq!(stays(name), Some(Stays::Dtype), "{name}");
+    }
+    for name in ["a.bias", "norm.weight", "other.weight"] {
+        assert_eq!((stays(name), plan.get(name).unwrap().dtype()), (None, Dtype::BF16), "{name}");
+    }
+    let store = plan.load().unwrap();
+    plan.stream(|tensor| {
+        assert_eq!(tensor.bytes(), store.get(tensor.name())?.bytes(), "{}", tensor.name());
+        Ok(())
+    })
+    .unwrap();
+    for name in ["a.weight", "a.weight_scale_inv", "b.qweight", "b.scales", "b.qzeros"] {
+        let (tensor, stored) = (store.get(name).unwrap(), model.read(name).unwrap());
+        assert_eq!((tensor.dtype(), tensor.bytes()), (stored.dtype(), stored.bytes()), "{name}");
+    }
+    // A choice by anything but the name leaves them out too.
+    let chosen = model.plan().cast_where(Float::BF16, |tensor| tensor.shape().len() == 2);
+    assert_eq!(chosen.get("a.weight_scale_inv").unwrap().stays(), Some(Stays::Companion));
+    assert_eq!(chosen.get("norm.weight").unwrap().stays(), None);
+    // A plan keeps what it says when it is narrowed.
+    let half = plan.select(|_| Some(Selection::all())).unwrap().only(["b.scales"]).unwrap();
+    assert_eq!(half.get("b.scales").unwrap().stays(), Some(Stays::Companion));
+}
+
+#[test]
+fn a_plan_says_what_stays_and_why() {
+    let folder = quantized();
+    let plan = ModelDir::open(folder.path()).unwrap().plan();
+    assert!(!plan.to_string().contains("stay"), "no cast, nothing to say: {plan}");
+    let cast = plan.cast(Float::BF16);
+    let shown = cast.to_string();
+    let end = "\n1 of F8_E4M3 stay: not converted\n1 of F16 stay: companions of quantized weights\n\
+               2 of I32 stay: not converted\n1 of F32 stay: companions of quantized weights";
+    assert!(shown.ends_with(end), "{shown}");
+    let value = serde_json::to_value(&cast).unwrap();
+    let stays = value["tensors"].as_array().unwrap().iter();
+    let stays: Vec<_> =
+        stays.map(|tensor| tensor.get("stays").and_then(|it| it.as_str())).collect();
+    let (dtype, companion) = (Some("dtype"), Some("companion"));
+    assert_eq!(stays, [None, dtype, companion, dtype, dtype, companion, None, None]);
+    let again = cast.cast(Float::F32).get("a.weight_scale_inv").unwrap().stays();
+    assert_eq!(again, None, "it has that type");
+}
+
+#[test]
+fn companions_are_converted_by_name() {
+    let folder = quantized();
+    let model = ModelDir::open(folder.path()).unwrap();
+    let plan = model.plan().cast_named(Float::BF16, ["a.weight_scale_inv", "b.qzeros"]).unwrap();
+    let scales = plan.get("a.weight_scale_inv").unwrap();
+    assert_eq!((scales.dtype(), scales.stays()), (Dtype::BF16, None));
+    assert_eq!(plan.get("b.qzeros").unwrap().stays(), Some(Stays::Dtype));
+    assert_eq!(plan.get("norm.weight").unwrap().cast(), None);
+    // A cast of all leaves what was asked for by name.
+    let all = plan.cast(Float::F16);
+    assert_eq!(all.get("a.weight_scale_inv").unwrap().dtype(), Dtype::BF16);
+    let stored = model.read("a.weight_scale_inv").unwrap();
+    let expected = converted(Dtype::F32, stored.bytes(), Float::BF16);
+    let store = plan.load().unwrap();
+    let loaded = store.get("a.weight_scale_inv").unwrap();
+    assert_eq!((loaded.dtype(), loaded.bytes()), (expected.0, &expected.1[..]));
+    let error = model.plan().cast_named(Float::F16, ["a.wieght"]).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::TensorNotFound { .. }), "{error}");
+    let rest = model.plan().only(["a.bias"]).unwrap();
+    let error = rest.cast_named(Float::F16, ["norm.weight"]).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::NotPlanned), "{error}");
 }
 
 #[test]

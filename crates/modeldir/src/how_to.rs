@@ -129,9 +129,8 @@
 //! # let path = modeldir_fixtures::model("llama");
 //! # let mut device = 0;
 //! # let mut upload = |_name: &str, bytes: &[u8]| device += bytes.len();
-//! let is_scale = |name: &str| name.ends_with("_scale");
-//! let plan = ModelDir::open(path)?.plan();
-//! plan.cast_where(Float::BF16, |tensor| !is_scale(tensor.name())).stream(|tensor| {
+//! let plan = ModelDir::open(path)?.plan().cast(Float::BF16);
+//! plan.stream(|tensor| {
 //!     upload(tensor.name(), tensor.bytes());
 //!     Ok(())
 //! })?;

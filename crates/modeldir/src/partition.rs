@@ -20,6 +20,7 @@ mod misfit;
 mod pattern;
 mod placement;
 mod portion;
+mod quantized;
 mod report;
 mod rule;
 mod rules;
@@ -37,6 +38,8 @@ mod wrappers;
 
 #[cfg(test)]
 mod tests;
+
+pub(crate) use quantized::is_companion;
 
 pub use cut::Cut;
 pub use error::PartitionError;

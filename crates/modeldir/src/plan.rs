@@ -9,6 +9,7 @@ mod parts;
 mod planned;
 pub(crate) mod request;
 mod shown;
+mod stays;
 pub(crate) mod transform;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,6 +28,7 @@ use lowering::Lowering;
 pub(crate) use part::{Part, Placed};
 pub use planned::PlannedTensor;
 pub use request::Request;
+pub use stays::Stays;
 pub use transform::Transform;
 
 /// The tensors to load, and the reads that load them.
@@ -73,21 +75,20 @@ impl LoadPlan {
     /// Plans the parts of a rank: one or none for each tensor of the index, in its order.
     pub(crate) fn for_rank(index: &Arc<Index>, cut: Cut) -> Result<Self> {
         let parts = index.iter().zip(&cut.parts);
-        let parts =
-            parts.filter_map(|(tensor, part)| Some((tensor, Transform::Copy, part.as_ref()?)));
+        let parts = parts.filter_map(|(tensor, part)| Some((Part::whole(tensor), part.as_ref()?)));
         let plan = Self::of_selections(index, parts)?;
         Ok(Self { partition_report: Some(Arc::new(cut.report)), ..plan })
     }
 
-    /// Plans selections of tensors, given in name order.
+    /// Plans selections of tensors, given in name order, in place of the bytes of these parts.
     fn of_selections<'s>(
         index: &Arc<Index>,
-        selections: impl Iterator<Item = (IndexedTensor<'s>, Transform, &'s Selection)>,
+        selections: impl Iterator<Item = (Part, &'s Selection)>,
     ) -> Result<Self> {
         let mut lowering = Lowering::new(&index.root);
-        let parts = selections.map(|(tensor, transform, selection)| {
-            let runs = lowering.runs(tensor, selection)?;
-            Ok(Part { tensor: tensor.id(), runs, transform })
+        let parts = selections.map(|(part, selection)| {
+            let runs = lowering.runs(index.tensor(part.tensor), selection)?;
+            Ok(Part { runs, ..part })
         });
         Ok(Self::of_parts(index, parts.collect::<Result<_>>()?))
     }
@@ -170,8 +171,7 @@ impl LoadPlan {
             .planned()
             .filter_map(|planned| Some((planned, choose(planned.stored())?)))
             .collect();
-        let chosen =
-            chosen.iter().map(|(planned, part)| (planned.stored(), planned.part().transform, part));
+        let chosen = chosen.iter().map(|(planned, part)| (planned.part().clone(), part));
         Self::of_selections(&self.index, chosen)
     }
 

@@ -39,6 +39,31 @@ fn every_launcher_is_understood() {
             (Some(0), Some(2)),
         ),
         (
+            "MV2_COMM_WORLD_RANK=1 MV2_COMM_WORLD_SIZE=2 MV2_COMM_WORLD_LOCAL_RANK=0 \
+             MV2_COMM_WORLD_LOCAL_SIZE=1",
+            Launcher::Mvapich2,
+            (1, 2),
+            (Some(0), Some(1)),
+        ),
+        (
+            "SLURM_PROCID=6 SLURM_LOCALID=2 SLURM_NTASKS=7 SLURM_NPROCS=7 SLURM_NNODES=2 \
+             SLURM_NODEID=1 SLURM_STEP_NUM_TASKS=7 SLURM_STEP_TASKS_PER_NODE=4,3 SLURM_JOB_ID=9",
+            Launcher::Slurm,
+            (6, 7),
+            (Some(2), Some(3)),
+        ),
+    ] {
+        let found = rank(environment).unwrap().unwrap();
+        assert_eq!((found.rank().rank(), found.rank().size()), rank_and_size, "{environment}");
+        assert_eq!((found.local_rank(), found.local_size()), local, "{environment}");
+        assert_eq!(found.launcher(), launcher, "{environment}");
+    }
+}
+
+#[test]
+fn the_launchers_of_cray_and_flux_are_understood() {
+    for (environment, launcher, rank_and_size, local) in [
+        (
             "PALS_RANKID=2 PALS_NODEID=0 PALS_LOCAL_RANKID=2 PALS_APID=7 PALS_DEPTH=1 PMI_RANK=2 \
              PMI_SIZE=8 PMI_LOCAL_RANK=2 PMI_LOCAL_SIZE=4",
             Launcher::Pals,
@@ -62,20 +87,6 @@ fn every_launcher_is_understood() {
             Launcher::Flux,
             (3, 4),
             (Some(1), None),
-        ),
-        (
-            "MV2_COMM_WORLD_RANK=1 MV2_COMM_WORLD_SIZE=2 MV2_COMM_WORLD_LOCAL_RANK=0 \
-             MV2_COMM_WORLD_LOCAL_SIZE=1",
-            Launcher::Mvapich2,
-            (1, 2),
-            (Some(0), Some(1)),
-        ),
-        (
-            "SLURM_PROCID=6 SLURM_LOCALID=2 SLURM_NTASKS=7 SLURM_NPROCS=7 SLURM_NNODES=2 \
-             SLURM_NODEID=1 SLURM_STEP_NUM_TASKS=7 SLURM_STEP_TASKS_PER_NODE=4,3 SLURM_JOB_ID=9",
-            Launcher::Slurm,
-            (6, 7),
-            (Some(2), Some(3)),
         ),
     ] {
         let found = rank(environment).unwrap().unwrap();

@@ -1,9 +1,13 @@
 //! Marks tensors of a plan for conversion to another float type; pure.
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
+use std::collections::BTreeSet;
+
 use tensorfile::{Float, FloatCast};
 
-use super::{LoadPlan, Part, PlannedTensor};
+use super::{LoadPlan, Part, PlannedTensor, Stays};
+use crate::Result;
+use crate::partition::{TensorShape, is_companion};
 use crate::plan::transform::Transform;
 use crate::weights::index::IndexedTensor;
 
@@ -11,13 +15,14 @@ impl LoadPlan {
     /// Converts tensors of `F16`, `BF16` and `F32` to this type while they are read.
     ///
     /// Tensors of other types are not converted: integers, `F64`, and 8-bit and packed floats,
-    /// whose values are meaningless without their scales. Each thread converts through a small
-    /// buffer, so a load allocates memory for the converted elements only. [`FloatCast`] documents
-    /// rounding. Every way of loading converts except [`map`](Self::map), which fails for such a
-    /// tensor.
+    /// whose values are meaningless without their scales. Nor are scales, zero points and other
+    /// companions of a quantized weight, which are meaningless with other values: only
+    /// [`cast_named`](Self::cast_named) converts them. [`PlannedTensor::stays`] says what stays and
+    /// why, as do `Display` and `Serialize` of the plan.
     ///
-    /// Scales of quantized tensors are floats too and are converted;
-    /// [`cast_where`](Self::cast_where) can exclude them.
+    /// Each thread converts through a small buffer, so a load allocates memory for the converted
+    /// elements only. [`FloatCast`] documents rounding. Every way of loading converts except
+    /// [`map`](Self::map), which fails for such a tensor.
     ///
     /// ```
     /// use modeldir::{Dtype, Float, ModelDir};
@@ -54,11 +59,55 @@ impl LoadPlan {
     /// ```
     #[must_use]
     pub fn cast_where(&self, to: Float, choose: impl Fn(IndexedTensor<'_>) -> bool) -> Self {
+        let shapes: Vec<_> =
+            self.index.iter().map(|tensor| TensorShape::from(tensor.info())).collect();
+        self.cast_parts(to, |planned| match choose(planned.stored()) {
+            false => Choice::Leave,
+            true if is_companion(&shapes, planned.stored().id().position()) => Choice::Stay,
+            true => Choice::Convert,
+        })
+    }
+
+    /// Converts as [`cast`](Self::cast) does, but only the tensors with these names, also companions
+    /// of quantized weights; an alias stands for its target.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::TensorNotFound`](crate::ErrorKind::TensorNotFound) for a name that is not in the
+    /// model, [`ErrorKind::NotPlanned`](crate::ErrorKind::NotPlanned) for one that is in the model
+    /// but not in this plan.
+    pub fn cast_named<N: AsRef<str>>(
+        &self,
+        to: Float,
+        names: impl IntoIterator<Item = N>,
+    ) -> Result<Self> {
+        let mut named = BTreeSet::new();
+        for name in names {
+            named.insert(self.get(name.as_ref())?.stored().id());
+        }
+        Ok(self.cast_parts(to, |planned| match named.contains(&planned.stored().id()) {
+            true => Choice::Convert,
+            false => Choice::Leave,
+        }))
+    }
+
+    fn cast_parts(&self, to: Float, choose: impl Fn(PlannedTensor<'_>) -> Choice) -> Self {
         let part = |planned: PlannedTensor<'_>| {
-            let is_chosen = choose(planned.stored());
             let part = planned.part().clone();
-            let new = || Transform::from(FloatCast::new(planned.stored().dtype(), to));
-            Part { transform: if is_chosen { new() } else { part.transform }, ..part }
+            let (stored, target) = (planned.stored().dtype(), to.dtype());
+            match choose(planned) {
+                Choice::Leave => part,
+                // One that was converted by its name stays so.
+                Choice::Stay if planned.dtype() != stored => part,
+                Choice::Stay if Float::from_dtype(stored).is_some() && stored != target => {
+                    Part { stays: Some(Stays::Companion), ..part }
+                }
+                Choice::Stay | Choice::Convert => {
+                    let cast = FloatCast::new(stored, to);
+                    let stays = (cast.is_none() && stored != target).then_some(Stays::Dtype);
+                    Part { transform: Transform::from(cast), stays, ..part }
+                }
+            }
         };
         let plan = Self::of_parts(&self.index, self.planned().map(part).collect());
         Self { partition_report: self.partition_report.clone(), ..plan }
@@ -68,4 +117,14 @@ impl LoadPlan {
     pub(crate) fn has_cast(&self) -> bool {
         self.planned().any(|planned| planned.cast().is_some())
     }
+}
+
+/// What a cast does with a tensor.
+#[derive(Clone, Copy, Debug)]
+enum Choice {
+    /// It is not for this tensor.
+    Leave,
+    /// It is, but the tensor is the companion of a quantized weight.
+    Stay,
+    Convert,
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use tensorfile::ByteRuns;
 
+use crate::plan::stays::Stays;
 use crate::plan::transform::Transform;
 use crate::weights::index::{IndexedTensor, TensorId};
 
@@ -17,12 +18,14 @@ pub(crate) struct Part {
     pub(crate) runs: Option<Arc<ByteRuns>>,
     /// How the bytes are converted on the way to memory.
     pub(crate) transform: Transform,
+    /// Why a cast that was to convert it does not.
+    pub(crate) stays: Option<Stays>,
 }
 
 impl Part {
     /// All of a tensor, as it is stored.
     pub(crate) fn whole(tensor: IndexedTensor<'_>) -> Self {
-        Self { tensor: tensor.id(), runs: None, transform: Transform::Copy }
+        Self { tensor: tensor.id(), runs: None, transform: Transform::Copy, stays: None }
     }
 
     /// Moves the part out, and leaves it without runs.

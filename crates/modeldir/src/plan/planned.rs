@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use tensorfile::{ByteRuns, Dtype, FloatCast};
 
-use super::{Part, Placed};
+use super::{Part, Placed, Stays};
 use crate::plan::layout::{Layout, in_memory};
 use crate::plan::request::Request;
 use crate::plan::transform::Transform;
@@ -62,6 +62,13 @@ impl<'a> PlannedTensor<'a> {
             Transform::Copy => None,
             Transform::Cast(cast) => Some(cast),
         }
+    }
+
+    /// Why the tensor keeps its stored type although a [cast](super::LoadPlan::cast) was to convert
+    /// it; `None` if it is converted, has that type already, or no cast was to convert it.
+    #[must_use]
+    pub fn stays(self) -> Option<Stays> {
+        self.part().stays
     }
 
     /// The shape in memory: the extents of the selected part, outermost first.

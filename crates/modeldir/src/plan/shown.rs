@@ -7,9 +7,9 @@ use std::ops::Range;
 
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
-use tensorfile::PathText;
+use tensorfile::{Dtype, PathText};
 
-use super::{LoadPlan, PlannedTensor};
+use super::{LoadPlan, PlannedTensor, Stays};
 use crate::weights::index::ShardId;
 
 /// The tensors, reads and bytes of a plan in one shard.
@@ -48,7 +48,7 @@ impl fmt::Debug for LoadPlan {
     }
 }
 
-/// A line for each shard with planned tensors, then the sums.
+/// A line for each shard with planned tensors, the sums, and what stays in spite of a cast.
 impl fmt::Display for LoadPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (shard, ShardSummary { tensors, reads, bytes }) in self.per_shard() {
@@ -58,7 +58,27 @@ impl fmt::Display for LoadPlan {
         let (tensors, reads) = (self.len(), self.requests.len());
         let (selected, read) = (self.bytes_selected(), self.bytes_read());
         write!(f, "{tensors} tensors, {selected} bytes, {reads} reads")?;
-        if read == selected { Ok(()) } else { write!(f, " of {read} bytes") }
+        if read != selected {
+            write!(f, " of {read} bytes")?;
+        }
+        write!(f, "{}", Staying(self))
+    }
+}
+
+/// Displays what stays, by type and reason, after the sums of a plan; nothing without a cast.
+struct Staying<'a>(&'a LoadPlan);
+
+impl fmt::Display for Staying<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut counts: BTreeMap<(Dtype, Stays), usize> = BTreeMap::new();
+        for (planned, stays) in self.0.planned().filter_map(|it| Some((it, it.stays()?))) {
+            let count = counts.entry((planned.dtype(), stays)).or_default();
+            *count = count.saturating_add(1);
+        }
+        for ((dtype, stays), count) in counts {
+            write!(f, "\n{count} of {dtype} stay: {stays}")?;
+        }
+        Ok(())
     }
 }
 
@@ -90,6 +110,9 @@ struct TensorPlace<'a> {
     /// The type in the file, if it is different.
     #[serde(skip_serializing_if = "Option::is_none")]
     stored_dtype: Option<&'static str>,
+    /// Why it keeps its type in spite of a cast.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stays: Option<Stays>,
     shape: &'a [usize],
     shard: ShardId,
     memory_range: Range<u64>,
@@ -101,6 +124,7 @@ impl<'a> TensorPlace<'a> {
             name: planned.name(),
             dtype: planned.dtype().name(),
             stored_dtype: planned.cast().map(|cast| cast.source().dtype().name()),
+            stays: planned.stays(),
             shape: planned.shape(),
             shard: planned.stored().shard().id(),
             memory_range: planned.memory_range(),

@@ -16,7 +16,7 @@ impl TensorId {
     }
 
     /// The position in the order of names.
-    pub(super) const fn position(self) -> usize {
+    pub(crate) const fn position(self) -> usize {
         self.0 as usize
     }
 }
