@@ -16,6 +16,7 @@ mod families;
 mod plans;
 // Plans of ranks that are mapped, narrowed and saved.
 mod kept;
+mod saved;
 
 use std::collections::BTreeMap;
 

@@ -77,6 +77,7 @@ pub mod launch;
 pub mod partition;
 pub mod plan;
 mod rank;
+mod rank_part;
 
 // Loading tensors, and saving them.
 mod load;

@@ -127,7 +127,8 @@ impl LoadPlan {
         let stats = run.run_all(self, job::of_plan(self, &mut regions))?;
         let tensors = memory::tensors(self, self.planned(), &memory::freeze(regions))?;
         let stats = LoadStats { elapsed: start.elapsed(), ..stats };
-        Ok(TensorStore::new(&self.index, tensors, stats).with_cast(self.has_cast()))
+        let store = TensorStore::new(&self.index, tensors, stats);
+        Ok(store.with_origin(self.has_cast(), self.part_record.clone()))
     }
 }
 

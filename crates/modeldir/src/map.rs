@@ -127,7 +127,8 @@ impl LoadPlan {
             tensors.push(view(planned, map.clone())?);
         }
         let stats = LoadStats { threads, elapsed: start.elapsed(), ..LoadStats::default() };
-        Ok(TensorStore::new(&self.index, tensors, stats))
+        let store = TensorStore::new(&self.index, tensors, stats);
+        Ok(store.with_origin(false, self.part_record.clone()))
     }
 
     /// The shards of the tensors, each once.

@@ -20,11 +20,13 @@ use tracing::debug_span;
 use tracing::field::Empty;
 
 use crate::partition::{Cut, PartitionReport};
+use crate::rank_part::PartRecord;
 use crate::weights::index::{Index, IndexedTensor, ShardId};
 use crate::{ErrorKind, Result};
 use layout::Layout;
 use lowering::Lowering;
 
+pub use crate::rank_part::RankPart;
 pub(crate) use part::{Part, Placed};
 pub use planned::PlannedTensor;
 pub use request::Request;
@@ -61,6 +63,8 @@ pub struct LoadPlan {
     /// Bytes of memory by shard, for each shard that is read.
     memory: BTreeMap<ShardId, u64>,
     partition_report: Option<Arc<PartitionReport>>,
+    /// Whose part of a model this is, or a part of it.
+    pub(crate) part_record: Option<Arc<PartRecord>>,
 }
 
 impl LoadPlan {
@@ -69,15 +73,17 @@ impl LoadPlan {
         index: &'i Arc<Index>,
         tensors: impl IntoIterator<Item = IndexedTensor<'i>>,
     ) -> Self {
-        Self::of_parts(index, tensors.into_iter().map(Part::whole).collect())
+        let plan = Self::of_parts(index, tensors.into_iter().map(Part::whole).collect());
+        Self { part_record: index.part_record.clone(), ..plan }
     }
 
     /// Plans the parts of a rank: one or none for each tensor of the index, in its order.
-    pub(crate) fn for_rank(index: &Arc<Index>, cut: Cut) -> Result<Self> {
+    pub(crate) fn for_rank(index: &Arc<Index>, cut: Cut, record: PartRecord) -> Result<Self> {
         let parts = index.iter().zip(&cut.parts);
         let parts = parts.filter_map(|(tensor, part)| Some((Part::whole(tensor), part.as_ref()?)));
         let plan = Self::of_selections(index, parts)?;
-        Ok(Self { partition_report: Some(Arc::new(cut.report)), ..plan })
+        let (report, record) = (Some(Arc::new(cut.report)), Some(Arc::new(record)));
+        Ok(Self { partition_report: report, part_record: record, ..plan })
     }
 
     /// Plans selections of tensors, given in name order, in place of the bytes of these parts.
@@ -131,7 +137,8 @@ impl LoadPlan {
         }
         let (requests, memory) = layout.finish();
         let index = Arc::clone(index);
-        Self { index, placed, by_name, requests, memory, partition_report: None }
+        let (partition_report, part_record) = (None, None);
+        Self { index, placed, by_name, requests, memory, partition_report, part_record }
     }
 
     /// Keeps the tensors for which `choose` returns true.
@@ -291,7 +298,9 @@ impl LoadPlan {
 
     fn keep(&self, choose: impl Fn(PlannedTensor<'_>) -> bool) -> Self {
         let kept = self.planned().filter(|planned| choose(*planned));
-        Self::of_parts(&self.index, kept.map(|planned| planned.part().clone()).collect())
+        let plan =
+            Self::of_parts(&self.index, kept.map(|planned| planned.part().clone()).collect());
+        Self { part_record: self.part_record.clone(), ..plan }
     }
 }
 

@@ -17,6 +17,7 @@ use tracing::{debug, debug_span};
 
 use crate::io_error::io_error;
 use crate::open_options::Family;
+use crate::rank_part::{KEYS, PartRecord};
 use crate::resolve::{self, Present};
 use crate::store::TensorStore;
 use crate::{Error, ErrorKind, Result};
@@ -95,7 +96,8 @@ impl TensorStore {
     /// ```
     ///
     /// A rank of a distributed job can save its parts as a directory of its own, and load that in
-    /// later jobs:
+    /// later jobs. The metadata records the rank, the rules and the directory of the model, so that
+    /// another rank cannot load it by mistake:
     ///
     /// ```
     /// use modeldir::{ModelDir, Rank, Topology};
@@ -112,6 +114,11 @@ impl TensorStore {
     /// let part = ModelDir::open(&of_rank)?;
     /// assert_eq!(part.byte_len(), plan.bytes_selected());
     /// assert_eq!(part.info("model.layers.0.mlp.down_proj.weight")?.shape(), [64, 44]);
+    ///
+    /// let loaded = part.plan_for(&rules, &Topology::tensor_parallel(Rank::new(1, 4)?))?.load()?;
+    /// assert_eq!(loaded.byte_len(), part.byte_len());
+    /// let other = part.plan_for(&rules, &Topology::tensor_parallel(Rank::new(2, 4)?)).unwrap_err();
+    /// assert!(other.to_string().ends_with("holds the part of rank 1/4, not that of rank 2/4"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -184,7 +191,8 @@ struct Metadata {
 }
 
 impl Metadata {
-    /// Joins the aliases and the caller's entries; of equal keys, the caller's entry wins.
+    /// Joins the aliases, the record of a rank's part, and the caller's entries; of equal keys, the
+    /// caller's entry wins.
     fn new(store: &TensorStore, dir: &Path, options: &SaveOptions) -> Result<Self> {
         let refuse =
             |key: &str, reason| Err(ErrorKind::MetadataKey { key: key.into(), reason }.at(dir));
@@ -193,11 +201,13 @@ impl Metadata {
         }
         let mut entries = BTreeMap::new();
         for alias in store.aliases() {
-            if [FORMAT, TOTAL_SIZE].contains(&&*alias.name) {
+            if [FORMAT, TOTAL_SIZE].contains(&&*alias.name) || KEYS.contains(&&*alias.name) {
                 return refuse(&alias.name, "an alias of this name cannot be recorded");
             }
             entries.insert(alias.name.clone(), alias.target.clone());
         }
+        let part = store.part_record().into_iter().flat_map(PartRecord::entries);
+        entries.extend(part.map(|(key, value)| (key.to_owned(), value.to_owned())));
         entries.extend(options.metadata.clone());
         let format = entries.remove(FORMAT).unwrap_or_else(|| "pt".to_owned());
         Ok(Self { format, entries })

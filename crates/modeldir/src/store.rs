@@ -9,6 +9,7 @@ use std::sync::Arc;
 use tensorfile::Tensor;
 
 use crate::load::{LoadStats, Memory};
+use crate::rank_part::PartRecord;
 use crate::weights::alias::{Alias, Aliases};
 use crate::weights::index::Index;
 use crate::{Error, ErrorKind, Result};
@@ -40,6 +41,8 @@ pub struct TensorStore {
     aliases: Arc<Aliases>,
     /// Whether elements were converted as they were read.
     is_cast: bool,
+    /// Whose part of a model the tensors are.
+    part_record: Option<Arc<PartRecord>>,
     stats: LoadStats,
 }
 
@@ -48,12 +51,18 @@ impl TensorStore {
         let named = |tensor: Tensor| (tensor.name().into(), tensor);
         let tensors: BTreeMap<Box<str>, Tensor> = tensors.into_iter().map(named).collect();
         let aliases = Arc::clone(&index.aliases);
-        Self { root: index.root.clone(), tensors, aliases, is_cast: false, stats }
+        let (is_cast, part_record) = (false, None);
+        Self { root: index.root.clone(), tensors, aliases, is_cast, part_record, stats }
     }
 
-    /// The same store, marked as converted or not.
-    pub(crate) fn with_cast(self, is_cast: bool) -> Self {
-        Self { is_cast, ..self }
+    /// The same store, marked as converted or not, and as the part of a rank.
+    pub(crate) fn with_origin(self, is_cast: bool, part: Option<Arc<PartRecord>>) -> Self {
+        Self { is_cast, part_record: part, ..self }
+    }
+
+    /// Whose part of a model the tensors are, if a rank loaded them.
+    pub(crate) fn part_record(&self) -> Option<&PartRecord> {
+        self.part_record.as_deref()
     }
 
     pub(crate) fn is_cast(&self) -> bool {

@@ -4,7 +4,8 @@ use tensorfile::{Selection, Tensor};
 
 use super::ModelDir;
 use crate::partition::{Partition, TensorShape, Topology};
-use crate::plan::LoadPlan;
+use crate::plan::{LoadPlan, RankPart};
+use crate::rank_part::PartRecord;
 use crate::store::TensorStore;
 use crate::{Error, Result};
 
@@ -76,6 +77,9 @@ impl ModelDir {
     /// describes. [`LoadPlan::partition_report`] lists rules and tensors without a match. Does no
     /// I/O.
     ///
+    /// If the directory holds the part that a rank has saved ([`rank_part`](Self::rank_part)), the
+    /// plan is all of it, for this rank and these rules alone.
+    ///
     /// ```
     /// use modeldir::{ModelDir, Partition, Rank, Topology};
     ///
@@ -96,13 +100,34 @@ impl ModelDir {
     ///
     /// # Errors
     ///
-    /// As [`Partition::cut`], and those of [`quantization`](Self::quantization).
+    /// As [`Partition::cut`], and those of [`quantization`](Self::quantization) and
+    /// [`rank_part`](Self::rank_part). [`PartitionError::OtherPart`](crate::partition::PartitionError)
+    /// if the directory holds the part of another rank, `OtherRules` if its part was cut by others.
     pub fn plan_for(&self, partition: &Partition, topology: &Topology) -> Result<LoadPlan> {
+        if let Some(part) = self.rank_part()? {
+            let fits = part.check(partition, topology);
+            fits.map_err(|error| Error::from(error).at(self.path()))?;
+            return Ok(self.plan());
+        }
         let quantization = self.quantization()?;
         let shapes: Vec<_> =
             self.index.iter().map(|tensor| TensorShape::from(tensor.info())).collect();
         let cut = partition.cut_sorted(topology, quantization, &shapes);
-        LoadPlan::for_rank(&self.index, cut.map_err(|error| error.at(self.path()))?)
+        let record = PartRecord::new(topology, partition, &self.path().to_string_lossy());
+        LoadPlan::for_rank(&self.index, cut.map_err(|error| error.at(self.path()))?, record)
+    }
+
+    /// Whose part of a model the directory holds, if a rank of a distributed job saved it; `None`
+    /// for a whole model. Does no I/O.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::PartRecord`](crate::ErrorKind::PartRecord) if the metadata says so in a form that
+    /// no save writes.
+    pub fn rank_part(&self) -> Result<Option<RankPart>> {
+        let record = self.index.part_record.as_ref();
+        let part = record.map(|record| record.parse()).transpose();
+        part.map_err(|error| error.at(self.path()))
     }
 
     /// Loads every tensor with default options; short for `plan().load()`.

@@ -324,6 +324,14 @@ pub enum ErrorKind {
         /// The files present.
         found: Vec<PathBuf>,
     },
+    /// The metadata says whose part of a model the directory holds, in a form that no save writes.
+    #[error("metadata key {}: {message}", Quoted(key))]
+    PartRecord {
+        /// The key.
+        key: &'static str,
+        /// What is wrong with its value.
+        message: Box<str>,
+    },
     /// A metadata key or an alias cannot be stored.
     #[error("metadata key {}: {reason}", Quoted(key))]
     MetadataKey {

@@ -1,8 +1,11 @@
 //! Why rules, ranks and tensors do not fit together.
 
+use std::fmt;
+
 use tensorfile::Quoted;
 
 use super::misfit::Misfit;
+use super::topology::Topology;
 use super::words::{AndLayers, Divisors, Shown};
 
 /// Why rules, ranks and tensors do not fit together.
@@ -166,4 +169,30 @@ pub enum PartitionError {
         /// The names of the tensors.
         tensors: Box<[String]>,
     },
+    /// The directory holds the part of another rank.
+    #[error("holds the part of {}, not that of {}", Place(holds), Place(asked))]
+    OtherPart {
+        /// The rank whose part it is.
+        holds: Box<Topology>,
+        /// The rank whose part was asked for.
+        asked: Box<Topology>,
+    },
+    /// The directory holds the part of this rank, cut by other rules.
+    #[error("holds the part of {}, cut by other rules than those given", Place(holds))]
+    OtherRules {
+        /// The rank whose part it is.
+        holds: Box<Topology>,
+    },
+}
+
+/// Displays a topology: a tensor-parallel rank alone, or its JSON.
+struct Place<'a>(&'a Topology);
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if *self.0 == Topology::tensor_parallel(self.0.tp()) {
+            return write!(f, "rank {}", self.0.tp());
+        }
+        f.write_str(&serde_json::to_string(self.0).map_err(|_| fmt::Error)?)
+    }
 }

@@ -110,7 +110,9 @@ impl LoadPlan {
             }
         };
         let plan = Self::of_parts(&self.index, self.planned().map(part).collect());
-        Self { partition_report: self.partition_report.clone(), ..plan }
+        let (partition_report, part_record) =
+            (self.partition_report.clone(), self.part_record.clone());
+        Self { partition_report, part_record, ..plan }
     }
 
     /// Whether any tensor is converted.

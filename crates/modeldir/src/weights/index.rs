@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use tensorfile::{ErrorKind as FileErrorKind, FileFact, SourceFile, TensorInfo, Unchanged};
 
+use crate::rank_part::PartRecord;
 use crate::weights::alias::Aliases;
 use crate::weights::join::Slot;
 use crate::{Error, ErrorKind, Result};
@@ -42,6 +43,8 @@ pub(crate) struct Index {
     /// The place of each tensor, sorted by name; each name once.
     order: Vec<Slot>,
     pub(crate) aliases: Arc<Aliases>,
+    /// Whose part of a model this is, if the metadata says so.
+    pub(crate) part_record: Option<Arc<PartRecord>>,
     /// What shows that a shard is the file whose header was read.
     unchanged: Unchanged,
 }

@@ -15,6 +15,7 @@ use super::shard::{self, Opened};
 use super::{Index, Shard, shard_of, stored};
 use crate::error::Fault;
 use crate::open_options::{MissingShards, OpenOptions, Unindexed};
+use crate::rank_part::PartRecord;
 use crate::report::StrayTensor;
 use crate::resolve::Causes;
 use crate::weights::alias::{self, AliasSources, Aliases};
@@ -63,10 +64,13 @@ impl Index {
         let unindexed = strays(&shards, &joined.unindexed)?;
         let stale = strays(&shards, &joined.stale)?;
         let findings = Findings { unindexed, stale, skipped, aliases_left_out };
+        let in_index = map.into_iter().map(WeightMap::metadata);
+        let in_shards = shards.iter().filter_map(Shard::metadata);
+        let part_record = PartRecord::find(in_index.chain(in_shards))?;
         let (root, order, aliases) = (root.to_owned(), joined.order, Arc::new(aliases));
         span.record("tensors", order.len());
         let unchanged = options.unchanged;
-        Ok((Self { root, shards, order, aliases, unchanged }, findings))
+        Ok((Self { root, shards, order, aliases, part_record, unchanged }, findings))
     }
 }
 
