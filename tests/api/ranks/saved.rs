@@ -46,6 +46,7 @@ fn a_saved_part_is_loaded_by_its_rank_alone() {
         let found = part.rank_part().unwrap().unwrap();
         assert_eq!((&found.topology, &found.rules), (&rank(1), &rules));
         assert_eq!(Path::new(&found.source), model.path());
+        assert_eq!(part.partition().unwrap(), rules, "no configuration is there");
         assert!(is_equal(&part.plan_for(&rules, &rank(1)).unwrap(), &plan));
         let whole = Topology::single();
         for other in [rank(0), whole, Topology::tensor_parallel(Rank::new(1, 4).unwrap())] {

@@ -50,7 +50,8 @@ impl ModelDir {
         plan.load()?.remove(name)
     }
 
-    /// Returns the built-in rules of the model's type, for [`plan_for`](Self::plan_for). Does no I/O.
+    /// Returns the built-in rules of the model's type, for [`plan_for`](Self::plan_for); of a
+    /// [part that a rank has saved](Self::rank_part), the rules that cut it. Does no I/O.
     ///
     /// ```
     /// use modeldir::{ModelDir, Rank, Topology};
@@ -65,8 +66,11 @@ impl ModelDir {
     ///
     /// # Errors
     ///
-    /// As [`config`](Self::config) and [`Partition::for_config`].
+    /// As [`config`](Self::config), [`Partition::for_config`] and [`rank_part`](Self::rank_part).
     pub fn partition(&self) -> Result<Partition> {
+        if let Some(part) = self.rank_part()? {
+            return Ok(part.rules);
+        }
         let config = self.config()?;
         Partition::for_config(config).map_err(|error| Error::from(error).at(config.path()))
     }
