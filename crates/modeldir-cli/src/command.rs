@@ -24,7 +24,7 @@ Exit codes:
 
 Environment:
   NO_COLOR  if set and not empty: no colours on terminals either
-  RUST_LOG  the events and times to print on standard error, such as modeldir=debug
+  RUST_LOG  what to log on standard error, such as modeldir=debug
 
 Examples:
   modeldir inspect Llama-3.1-8B
