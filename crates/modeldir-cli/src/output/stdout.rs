@@ -64,10 +64,11 @@ impl Write for QuietStdout {
     }
 }
 
-/// Treats a write to a closed pipe as done.
+/// Treats a write to a closed pipe as done; any other error says where it occurred.
 fn unless_closed<T>(result: io::Result<T>, done: T) -> io::Result<T> {
     match result {
+        Ok(written) => Ok(written),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(done),
-        other => other,
+        Err(error) => Err(io::Error::new(error.kind(), format!("standard output: {error}"))),
     }
 }

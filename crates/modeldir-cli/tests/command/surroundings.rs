@@ -100,7 +100,7 @@ fn output_that_cannot_be_written_is_an_error() {
     let output =
         command("digest").arg(llama()).stdout(full).stderr(Stdio::piped()).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).starts_with("error: "), "{}", stderr(&output));
+    assert!(stderr(&output).starts_with("error: standard output: "), "{}", stderr(&output));
 }
 
 #[test]
