@@ -8,7 +8,7 @@ const SWITCHES: [(&str, &str); 11] = [
     ("Partition::unmatched is Error", "the rules say \"unmatched\": \"error\""),
     ("Uneven::Balanced", "--uneven balanced"),
     ("Uneven::Chunk", "--uneven chunk"),
-    ("Weights::Files does", "the path of a file does"),
+    ("Weights::Files", "--file"),
     ("Weights::Named::index", "--ignore-index"),
     ("Weights::Named::variant", "--variant"),
     ("Weights::family opens one", "the path of a file or index opens one"),

@@ -4,6 +4,7 @@
 //! their own kinds.
 
 mod fault;
+mod given;
 mod kind;
 mod shown;
 
@@ -15,6 +16,7 @@ use tensorfile::reserve::NoMemory;
 use tensorfile::{PathText, Quoted};
 
 pub use fault::{Fault, MissingCause};
+pub use given::Given;
 pub use kind::ErrorKind;
 pub use tensorfile::{Limit, LimitOn, Remedy};
 

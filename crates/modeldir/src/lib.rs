@@ -91,6 +91,7 @@ mod threads;
 // Errors.
 mod as_text;
 pub mod error;
+mod formats;
 mod io_error;
 mod similar;
 

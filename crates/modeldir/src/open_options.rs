@@ -182,9 +182,9 @@ pub enum MissingShards {
     /// The model has the tensors of the shards that exist, and the report names the missing ones.
     ///
     /// A shard is missing if nothing exists at its path. A shard that exists but is damaged,
-    /// truncated or unreadable is still an error, and so is a model without any shard. If a single
-    /// weight file lies beside the index, a missing shard is
-    /// [`ErrorKind::StaleIndex`](crate::ErrorKind::StaleIndex), because the model may be that file.
+    /// truncated or unreadable is still an error, and so is a model without any shard. If other
+    /// weight files hold tensors of the missing shards, or the single file of the family exists, it
+    /// is [`ErrorKind::StaleIndex`](crate::ErrorKind::StaleIndex), because these may be the model.
     /// Pass the path of the index to open the shards that exist.
     Skip,
 }

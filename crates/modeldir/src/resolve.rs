@@ -5,6 +5,7 @@
 
 mod choice;
 mod family;
+mod given;
 mod ignored;
 mod index_file;
 mod input;

@@ -17,6 +17,9 @@ pub(crate) struct ModelArgs {
     /// Find the weights by the names of files, not by the index
     #[arg(long)]
     ignore_index: bool,
+    /// Open this weight file of the directory and no other; may be repeated
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["variant", "ignore_index"])]
+    file: Vec<PathBuf>,
 }
 
 impl ModelArgs {
@@ -27,7 +30,10 @@ impl ModelArgs {
     /// Those of opening.
     pub(crate) fn open(&self) -> modeldir::Result<ModelDir> {
         let index = if self.ignore_index { IndexPolicy::Ignore } else { IndexPolicy::Use };
-        let weights = Weights::Named { family: None, variant: self.variant.clone(), index };
+        let weights = match &*self.file {
+            [] => Weights::Named { family: None, variant: self.variant.clone(), index },
+            files => Weights::Files(files.to_vec()),
+        };
         ModelDir::open_with(&self.path, &weights.into())
     }
 }

@@ -62,3 +62,18 @@ fn verify_says_the_same_in_json() {
     assert_eq!(found["fetch_again"], json!([MISSING, SHORT]));
     assert!(found["faults"][0].as_str().unwrap().contains(MISSING), "{found}");
 }
+
+#[test]
+fn verify_asks_for_nothing_that_an_old_index_names() {
+    let folder = copy_of_llama();
+    fs::rename(folder.path().join(MISSING), folder.path().join("output.safetensors")).unwrap();
+    let output = run("verify", &[folder.path()]);
+    assert_eq!((output.status.code(), stdout(&output)), (Some(1), String::new()));
+    let errors = stderr(&output);
+    for said in [MISSING, "output.safetensors is there with", "--file opens what is there"] {
+        assert!(errors.contains(said), "{said}: {errors}");
+    }
+    let file = ["--file", "output.safetensors"].map(std::ffi::OsStr::new);
+    let output = run("verify", &[&[folder.path().as_os_str()], &file[..]].concat());
+    assert!(output.status.success(), "{output:?}");
+}

@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use tensorfile::{FloatCast, Limit, Lookalike, PathText, Quoted};
+use tensorfile::{FloatCast, Limit, Lookalike, Quoted};
 
 use super::fault::{Fault, Faults};
-use super::shown::{Found, Lengths, Names};
+use super::given::Given;
+use super::shown::{Formats, Found, Lengths, Names};
 use crate::json::JsonError;
 use crate::launch::LaunchError;
 use crate::load::MemoryLimit;
@@ -65,7 +66,7 @@ pub enum ErrorKind {
     /// The directory has no safetensors weights.
     #[error(
         "no safetensors weights in this directory{}{}",
-        Found("unsupported or unfinished", found),
+        Formats("unsupported or unfinished", found),
         Found("subfolders with weights", folders)
     )]
     NoWeights {
@@ -80,6 +81,12 @@ pub enum ErrorKind {
         /// The name of the format.
         format: &'static str,
     },
+    /// Nothing has this path, and it looks like something else than a path.
+    #[error("{0}")]
+    NotLocal(Given),
+    /// The path is that of a file beside the weights, such as `config.json`.
+    #[error("is a file beside the weights, not an index; open the folder that it is in")]
+    BesideWeights,
     /// An option does not apply to the file or directory that was opened.
     #[error("{option} does not apply here: {reason}")]
     UnusableOption {
@@ -130,18 +137,28 @@ pub enum ErrorKind {
         /// The missing files.
         missing: Vec<PathBuf>,
     },
-    /// Shards named by the index are missing, and a single file exists that may be the model.
+    /// Shards named by the index are missing, and other weight files exist that may be the model:
+    /// the index is of another one, or the files were renamed.
     #[error(
-        "names missing shards ({}), and {} exists; IndexPolicy::Ignore opens that file, and the \
-         path of the index opens the index",
+        "names missing shards ({}), and {} {} there with {held} of their {lost} tensors; {option} \
+         opens what is there, and the path of the index opens the index",
         Names(missing),
-        PathText(single)
+        Names(found),
+        if found.len() == 1 { "is" } else { "are" }
     )]
     StaleIndex {
         /// The missing shards.
         missing: Vec<PathBuf>,
-        /// The single file.
-        single: PathBuf,
+        /// Weight files that the index does not name, and that hold tensors of the missing shards or
+        /// are the single file of the family.
+        found: Vec<PathBuf>,
+        /// How many tensors of the missing shards they hold.
+        held: usize,
+        /// The number of tensors that the index places in the missing shards.
+        lost: usize,
+        /// The option that opens them: `IndexPolicy::Ignore`, or `Weights::Files` if names alone do
+        /// not lead to them.
+        option: &'static str,
     },
     /// `transformers_weights` of the configuration leads out of the directory or names no weight
     /// file.

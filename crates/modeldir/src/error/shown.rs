@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use tensorfile::PathText;
 
+use crate::formats::format_of;
+
 /// Displays lengths of places, or that there are none.
 pub(super) struct Lengths<'a>(pub(super) &'a [usize]);
 
@@ -43,6 +45,30 @@ impl fmt::Display for Found<'_> {
         match self.1 {
             [] => Ok(()),
             paths => write!(f, "; {}: {}", self.0, Names(paths)),
+        }
+    }
+}
+
+/// Displays a label and the paths found, each with its format if it has a known one.
+pub(super) struct Formats<'a>(pub(super) &'static str, pub(super) &'a [PathBuf]);
+
+impl fmt::Display for Formats<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(label, paths) = self;
+        for (i, path) in paths.iter().take(20).enumerate() {
+            if i == 0 {
+                write!(f, "; {label}: ")?;
+            } else {
+                f.write_str(", ")?;
+            }
+            PathText(path).fmt(f)?;
+            if let Some(format) = format_of(path) {
+                write!(f, " ({format})")?;
+            }
+        }
+        match paths.len() {
+            n if n > 20 => write!(f, " and {} more", n - 20),
+            _ => Ok(()),
         }
     }
 }

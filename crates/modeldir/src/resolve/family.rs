@@ -1,20 +1,20 @@
 //! Which files of a folder are the weights: by name, index and number.
 
+mod refused;
+mod stale;
+
 use std::collections::HashSet;
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use tensorfile::PathText;
 
 use super::choice::Choice;
 use super::index_file::{IndexFile, read_index};
-use super::inside;
-use super::listing::{Kind, Listing, Role};
+use super::listing::{Listing, Role};
 use super::names::{INDEX_ENDING, index_names, is_variant, single_name};
 use super::numbered::NumberedSet;
 use crate::open_options::{Family, IndexPolicy};
-use crate::{Error, ErrorKind, OpenOptions, Result};
+use crate::{ErrorKind, OpenOptions, Result};
 
 /// A folder, and the options for choosing in it.
 #[derive(Debug)]
@@ -67,17 +67,6 @@ impl<'a> Folder<'a> {
             choice.remarks.push(format!("{}: is a bare weight map", PathText(&path)));
         }
         choice.shards = map.shards().iter().map(|shard| PathBuf::from(&**shard)).collect();
-        let missing: Vec<PathBuf> = map
-            .shards()
-            .iter()
-            .filter(|shard| !self.is_there(shard))
-            .map(|s| (&**s).into())
-            .collect();
-        let rival =
-            single.filter(|name| self.is_file(name) && !choice.shards.contains(&name.into()));
-        if let Some(single) = rival.filter(|_| !missing.is_empty()) {
-            return Err(ErrorKind::StaleIndex { missing, single: single.into() }.at(path));
-        }
         choice.index = Some(IndexFile { path, map });
         Ok(choice)
     }
@@ -86,7 +75,7 @@ impl<'a> Folder<'a> {
     /// its path in the folder. If the options ignore the index, the weights that match by name.
     pub(super) fn named_index(&self, name: &str) -> Result<Choice> {
         match self.options.weights.index_policy() {
-            IndexPolicy::Use => self.indexed(self.root.join(name), None),
+            IndexPolicy::Use => self.undisputed(self.root.join(name), None),
             IndexPolicy::Ignore => Ok(self.choose()?.remarking(not_read(&[name.to_owned()]))),
         }
     }
@@ -105,7 +94,7 @@ impl<'a> Folder<'a> {
         match (self.options.weights.index_policy(), &*indexes) {
             (_, []) => self.unindexed(stem, variant, single),
             (IndexPolicy::Use, [index]) => {
-                self.indexed(self.root.join(index), single.as_deref()).map(Some)
+                self.undisputed(self.root.join(index), single.as_deref()).map(Some)
             }
             (IndexPolicy::Use, _) => Err(self.ambiguous(
                 "two indexes of one variant (the path of one opens it)",
@@ -172,7 +161,10 @@ impl<'a> Folder<'a> {
                 );
             }
         }
-        let lone: Vec<_> = self.lone_files().collect();
+        let mut lone: Vec<_> = self.lone_files().collect();
+        if let Some(remark) = drop_earlier_steps(&mut lone) {
+            return Ok(Choice::of_files(lone).remarking(remark));
+        }
         match (&*self.numbered, &*lone) {
             ([], []) => Err(self.no_weights()),
             _ if self.holds_variants() => Err(self.only_variants()),
@@ -233,54 +225,8 @@ impl<'a> Folder<'a> {
         named.or_else(|| numbered().map(|set| set.first().to_owned())).map(PathBuf::from)
     }
 
-    fn is_file(&self, name: &str) -> bool {
-        self.listing.get(name).is_some_and(|entry| entry.kind == Kind::File)
-    }
-
-    /// Whether this path exists, whatever it is.
-    fn is_there(&self, shard: &str) -> bool {
-        if self.listing.get(shard).is_some_and(|entry| entry.kind != Kind::Dangling) {
-            return true;
-        }
-        let absent = [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory];
-        fs::metadata(self.root.join(shard)).map_or_else(|e| !absent.contains(&e.kind()), |_| true)
-    }
-
     fn of_role(&self, role: Role) -> impl Iterator<Item = PathBuf> {
         self.listing.of(role).map(|entry| PathBuf::from(&entry.name))
-    }
-
-    fn ambiguous(&self, reason: &'static str, candidates: Vec<PathBuf>) -> Error {
-        ErrorKind::Ambiguous { reason, candidates }.at(self.root)
-    }
-
-    fn no_weights(&self) -> Error {
-        let found = [Role::Legacy, Role::Partial].into_iter().flat_map(|role| self.of_role(role));
-        let folders = inside::with_weights(self.root, self.of_role(Role::Folder));
-        let kind = ErrorKind::NoWeights { found: found.collect(), folders: folders.collect() };
-        kind.at(self.root)
-    }
-
-    fn only_variants(&self) -> Error {
-        ErrorKind::OnlyVariants { found: self.weights_and_indexes() }.at(self.root)
-    }
-
-    fn no_variant(&self, variant: &str) -> Error {
-        let found = self.weights_and_indexes();
-        if found.is_empty() {
-            return self.no_weights();
-        }
-        ErrorKind::NoVariant { variant: variant.into(), found }.at(self.root)
-    }
-
-    /// The error for a requested family that is absent.
-    fn nothing(&self, family: Family) -> Error {
-        let found = self.weights_and_indexes();
-        ErrorKind::NoFamily { stem: family.stem(), found }.at(self.root)
-    }
-
-    fn weights_and_indexes(&self) -> Vec<PathBuf> {
-        [Role::Index, Role::Weights].into_iter().flat_map(|role| self.of_role(role)).collect()
     }
 }
 
@@ -289,4 +235,22 @@ fn not_read(indexes: &[String]) -> String {
     let names: Vec<String> =
         indexes.iter().map(|name| PathText(name.as_ref()).to_string()).collect();
     format!("{}: not read", names.join(", "))
+}
+
+/// Leaves the last step of an adapter that MLX has trained, if it and earlier steps are all.
+fn drop_earlier_steps(lone: &mut Vec<PathBuf>) -> Option<String> {
+    const LAST: &str = "adapters.safetensors";
+    let is_step = |path: &PathBuf| {
+        let name = path.to_string_lossy();
+        let step = name.strip_suffix(LAST).and_then(|start| start.strip_suffix('_'));
+        step.is_some_and(|step| !step.is_empty() && step.bytes().all(|b| b.is_ascii_digit()))
+    };
+    let is_last = |path: &PathBuf| path.as_os_str() == LAST;
+    let is_adapter = lone.len() > 1 && lone.iter().all(|path| is_last(path) || is_step(path));
+    if !is_adapter || !lone.iter().any(is_last) {
+        return None;
+    }
+    let steps = lone.len().saturating_sub(1);
+    lone.retain(is_last);
+    Some(format!("{LAST}: is the last step of an adapter; {steps} earlier steps are not read"))
 }

@@ -7,6 +7,7 @@ use serde::Serialize;
 use tensorfile::PathText;
 
 use crate::as_text;
+use crate::formats::format_of;
 
 /// A file or folder of a model directory that is not one of its weights.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -21,7 +22,9 @@ pub struct IgnoredFile {
 
 impl fmt::Display for IgnoredFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", PathText(&self.path), self.reason)
+        write!(f, "{}: {}", PathText(&self.path), self.reason)?;
+        let format = format_of(&self.path).filter(|_| self.reason == IgnoreReason::OtherFormat);
+        format.map_or(Ok(()), |format| write!(f, ": {format}"))
     }
 }
 

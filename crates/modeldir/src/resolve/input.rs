@@ -7,7 +7,10 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use tensorfile::SourceFile;
 
-use super::listing::{Kind, Listing, Role, legacy_format};
+use super::given::given;
+use super::listing::{Kind, Listing, Role};
+use crate::beside::file_role::FileRole;
+use crate::formats::format_of;
 use crate::json::MaxBytes;
 use crate::open_options::{IndexPolicy, Weights};
 use crate::{Error, ErrorKind, OpenOptions, Result, json};
@@ -40,12 +43,28 @@ pub(crate) fn classify(path: &Path) -> Result<Input> {
         SourceFile::open(path)?;
     }
     if path.extension().is_some_and(|extension| extension == "json") {
+        if is_beside(path) {
+            return Err(ErrorKind::BesideWeights.at(path));
+        }
         return Ok(Input::Index);
     }
-    if let Some(format) = legacy_format(path) {
+    if let Some(format) = format_of(path) {
         return Err(ErrorKind::OtherFormat { format }.at(path));
     }
     Ok(Input::File)
+}
+
+/// Whether the name of a JSON file is that of a configuration or a tokenizer.
+fn is_beside(path: &Path) -> bool {
+    const NAMES: [&str; 5] = [
+        "config.json",
+        "params.json",
+        "generation_config.json",
+        "adapter_config.json",
+        "model_index.json",
+    ];
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    NAMES.contains(&name) || FileRole::ALL.into_iter().any(|role| role.names().contains(&name))
 }
 
 /// Refuses options that choose among weights if the path has chosen already, and an empty list of
@@ -87,7 +106,10 @@ fn unreachable(path: &Path, source: io::Error) -> Error {
     }
     match fs::read_link(path) {
         Ok(target) => tensorfile::ErrorKind::DanglingLink { target }.at(path).into(),
-        Err(_) => tensorfile::ErrorKind::NotFound.at(path).into(),
+        Err(_) => match given(path) {
+            Some(given) => ErrorKind::NotLocal(given).at(path),
+            None => tensorfile::ErrorKind::NotFound.at(path).into(),
+        },
     }
 }
 

@@ -12,31 +12,64 @@ const MAX_FOLDERS: usize = 100;
 /// The maximum number of entries read in each.
 const MAX_ENTRIES: usize = 1000;
 
-/// The listable folders, among these of `root`, whose entries include weights or an index by name.
-pub(super) fn with_weights(
-    root: &Path,
-    folders: impl Iterator<Item = PathBuf>,
-) -> impl Iterator<Item = PathBuf> {
-    folders.take(MAX_FOLDERS).filter(move |folder| holds_weights(&root.join(folder)))
+/// How many folders deep the search goes.
+const MAX_DEPTH: usize = 3;
+
+/// The folders nearest to `root`, among these of `root` and those below them, whose entries include
+/// weights or an index by name. Below a folder with weights nothing is searched.
+pub(super) fn with_weights(root: &Path, folders: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
+    let mut level: Vec<PathBuf> = folders.take(MAX_FOLDERS).collect();
+    let (mut found, mut searched) = (Vec::new(), 0_usize);
+    for _ in 0..MAX_DEPTH {
+        let mut below = Vec::new();
+        for folder in level {
+            if searched == MAX_FOLDERS {
+                return found;
+            }
+            searched = searched.saturating_add(1);
+            let inside = Inside::of(entries(&root.join(&folder)));
+            if inside.has_weights {
+                found.push(folder);
+            } else {
+                below.extend(inside.folders.into_iter().map(|name| folder.join(name)));
+            }
+        }
+        level = below;
+    }
+    found
 }
 
-fn holds_weights(folder: &Path) -> bool {
-    // A link may lead anywhere, even to a file system that hangs.
-    if !fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir()) {
-        return false;
-    }
-    let entries = fs::read_dir(folder).into_iter().flatten();
-    name_weights(entries.flatten().map(|entry| {
+/// The entries of a folder; none of a link, which may lead anywhere, even to a file system that
+/// hangs.
+fn entries(folder: &Path) -> impl Iterator<Item = (OsString, Kind)> {
+    let is_folder = fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir());
+    let entries = is_folder.then(|| fs::read_dir(folder)).into_iter().flatten().flatten();
+    entries.flatten().map(|entry| {
         let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
         (entry.file_name(), if is_folder { Kind::Folder } else { Kind::File })
-    }))
+    })
 }
 
-/// Whether one of the first entries is named like weights or an index.
-fn name_weights(entries: impl Iterator<Item = (OsString, Kind)>) -> bool {
-    let is_of_weights =
-        |(name, kind): (OsString, Kind)| matches!(role(&name, kind), Role::Weights | Role::Index);
-    entries.take(MAX_ENTRIES).any(is_of_weights)
+/// What the first entries of a folder are by their names.
+struct Inside {
+    has_weights: bool,
+    /// Folders, sorted.
+    folders: Vec<OsString>,
+}
+
+impl Inside {
+    fn of(entries: impl Iterator<Item = (OsString, Kind)>) -> Self {
+        let mut inside = Self { has_weights: false, folders: Vec::new() };
+        for (name, kind) in entries.take(MAX_ENTRIES) {
+            match role(&name, kind) {
+                Role::Weights | Role::Index => inside.has_weights = true,
+                Role::Folder => inside.folders.push(name),
+                _ => {}
+            }
+        }
+        inside.folders.sort();
+        inside
+    }
 }
 
 #[cfg(test)]
@@ -44,10 +77,10 @@ mod tests {
     use std::fs;
     use std::path::{Path, PathBuf};
 
-    use super::{Kind, MAX_ENTRIES, MAX_FOLDERS, name_weights, with_weights};
+    use super::{Inside, Kind, MAX_ENTRIES, MAX_FOLDERS, with_weights};
 
     fn found(root: &Path, folders: &[&str]) -> Vec<PathBuf> {
-        with_weights(root, folders.iter().map(PathBuf::from)).collect()
+        with_weights(root, folders.iter().map(PathBuf::from))
     }
 
     #[test]
@@ -57,6 +90,9 @@ mod tests {
             ("weights/model.safetensors", false),
             ("index/model.safetensors.index.json", false),
             ("deep/below/model.safetensors", false),
+            ("deep/.hidden/model.safetensors", false),
+            ("weights/below/model.safetensors", false),
+            ("too/deep/to/be/model.safetensors", false),
             ("named/model.safetensors", true),
             ("legacy/model.bin", false),
         ] {
@@ -66,8 +102,9 @@ mod tests {
                 fs::write(path, "").unwrap();
             }
         }
-        let folders = ["weights", "index", "deep", "named", "legacy", "gone"];
-        assert_eq!(found(root.path(), &folders), [Path::new("weights"), Path::new("index")]);
+        let folders = ["weights", "index", "deep", "named", "legacy", "gone", "too"];
+        let expected = ["weights", "index", "deep/below"].map(Path::new);
+        assert_eq!(found(root.path(), &folders), expected);
     }
 
     #[cfg(unix)]
@@ -87,7 +124,7 @@ mod tests {
             asked += 1;
             (format!("{number}.txt").into(), Kind::File)
         });
-        assert!(!name_weights(entries));
+        assert!(!Inside::of(entries).has_weights);
         assert_eq!(asked, MAX_ENTRIES);
 
         let mut asked = 0;
@@ -95,7 +132,7 @@ mod tests {
             asked += 1;
             PathBuf::from(number.to_string())
         });
-        assert_eq!(with_weights(Path::new("/nowhere"), folders).count(), 0);
+        assert_eq!(with_weights(Path::new("/nowhere"), folders).len(), 0);
         assert_eq!(asked, MAX_FOLDERS);
     }
 }

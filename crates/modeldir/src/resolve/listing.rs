@@ -5,6 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::Path;
 
+use crate::formats::format_of;
 use crate::weights::natural;
 use crate::{Error, Result};
 
@@ -117,23 +118,6 @@ fn kind(entry: &fs::DirEntry) -> Kind {
     }
 }
 
-/// Extensions of weights in other formats, with the format.
-const LEGACY: [(&str, &str); 13] = [
-    ("bin", "PyTorch"),
-    ("pt", "PyTorch"),
-    ("pth", "PyTorch"),
-    ("ckpt", "PyTorch or TensorFlow"),
-    ("h5", "Keras (HDF5)"),
-    ("msgpack", "Flax (MessagePack)"),
-    ("gguf", "llama.cpp (GGUF)"),
-    ("ggml", "llama.cpp (GGML)"),
-    ("onnx", "ONNX"),
-    ("npz", "NumPy"),
-    ("pkl", "Python (pickle)"),
-    ("ot", "tch (OT)"),
-    ("tflite", "TensorFlow Lite"),
-];
-
 /// Prefixes of files that hold the state of a training run.
 const TRAINING: [&str; 7] = [
     "optimizer",
@@ -149,9 +133,10 @@ const TRAINING: [&str; 7] = [
 pub(super) fn role(name: &OsStr, kind: Kind) -> Role {
     let text = name.to_string_lossy();
     let extension = Path::new(name).extension().unwrap_or_default().to_string_lossy();
-    let is_weights = extension == "safetensors";
+    // Some systems write names in capitals; the content is the same.
+    let is_weights = extension.eq_ignore_ascii_case("safetensors");
     let is_index = extension == "json" && text.contains(".safetensors.") && text.contains("index.");
-    let is_legacy = legacy_format(Path::new(name)).is_some();
+    let is_legacy = format_of(Path::new(name)).is_some();
     if is_partial(&extension) {
         return Role::Partial;
     }
@@ -181,13 +166,7 @@ pub(super) fn is_partial(extension: &str) -> bool {
 /// Whether a name is that of an index of another format.
 pub(super) fn is_legacy_index(name: &str) -> bool {
     let Some(stem) = name.strip_suffix(".index.json") else { return false };
-    legacy_format(Path::new(stem)).is_some()
-}
-
-/// The format of weights by name, if it is not safetensors.
-pub(super) fn legacy_format(name: &Path) -> Option<&'static str> {
-    let extension = name.extension()?;
-    LEGACY.iter().find(|(legacy, _)| extension == *legacy).map(|(_, format)| *format)
+    format_of(Path::new(stem)).is_some()
 }
 
 #[cfg(test)]
@@ -201,6 +180,10 @@ mod tests {
         for (name, expected) in [
             ("model.safetensors", Role::Weights),
             ("a b.safetensors", Role::Weights),
+            ("MODEL.SAFETENSORS", Role::Weights),
+            ("MODEL.GGUF", Role::Legacy),
+            ("model-q4k.uqff", Role::Legacy),
+            ("__0_0.distcp", Role::Legacy),
             ("scheduler_model.safetensors", Role::Training),
             ("optimizer.safetensors", Role::Training),
             ("optimizer.bin", Role::Training),

@@ -38,9 +38,8 @@ pub(super) fn wanting(errors: &[Error]) -> BTreeSet<&Path> {
 fn files(error: &Error) -> Vec<&Path> {
     match error.kind() {
         ErrorKind::Incomplete { faults, .. } => faults.iter().filter_map(shard).collect(),
-        ErrorKind::MissingNumbered { missing, .. } | ErrorKind::StaleIndex { missing, .. } => {
-            missing.iter().map(AsRef::as_ref).collect()
-        }
+        // What a stale index names never existed here, or is there under another name.
+        ErrorKind::MissingNumbered { missing, .. } => missing.iter().map(AsRef::as_ref).collect(),
         ErrorKind::File(kind) if is_mended_by_download(kind) => error.path().into_iter().collect(),
         ErrorKind::Json(
             JsonError::Syntax { .. } | JsonError::NotJson { .. } | JsonError::NotUtf8 { .. },

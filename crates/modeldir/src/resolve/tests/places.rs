@@ -125,3 +125,26 @@ fn a_socket_is_not_opened() {
     assert!(matches!(refused, tensorfile::ErrorKind::NotARegularFile { .. }), "{refused:?}");
     assert_eq!(resolve(dir.path(), &OpenOptions::default(), None).unwrap().shards, paths(&[MODEL]));
 }
+
+#[test]
+fn what_is_no_path_is_told_from_a_path_to_nothing() {
+    use crate::error::Given;
+
+    let at = |text: &str| resolve(Path::new(text), &OpenOptions::default(), None).unwrap_err();
+    for text in ["s3://bucket/model", "~/model", "no-such-org/Example-1B"] {
+        let error = at(text);
+        assert!(matches!(error.kind(), ErrorKind::NotLocal(_)), "{error:?}");
+        assert_eq!(error.path(), Some(Path::new(text)));
+    }
+    let file = at("file:///no/such/model").into_kind();
+    let ErrorKind::NotLocal(Given::Address { path: Some(path), .. }) = file else {
+        panic!("{file:?}")
+    };
+    assert_eq!(path, Path::new("/no/such/model"));
+    let dir = folder(&["config.json={}", "tokenizer.json={}"]);
+    for name in ["config.json", "tokenizer.json"] {
+        let path = dir.path().join(name);
+        let error = resolve(&path, &OpenOptions::default(), None).unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::BesideWeights), "{error:?}");
+    }
+}
