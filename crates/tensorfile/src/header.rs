@@ -3,11 +3,11 @@
 // Applies to the modules below too.
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
+mod cover;
 mod declared;
 mod dims;
 mod explain;
 mod json;
-mod layout;
 mod metadata;
 mod options;
 mod plain;
@@ -111,13 +111,13 @@ impl Header {
             Some(declared) => declared,
             None => json::parse(text, options)?,
         };
-        let data_len = layout::check(&mut tensors)?;
+        let data_len = cover::check(&mut tensors)?;
         let header_len = json.len() as u64;
         let data_start = header_len.saturating_add(PREFIX_LEN as u64);
         let expected = data_start.saturating_add(data_len);
         let Some(trailing_bytes) = byte_len.checked_sub(expected) else {
             let available = byte_len.saturating_sub(data_start);
-            let first = layout::first_beyond(&tensors, available, |tensor| tensor.offsets);
+            let first = cover::first_beyond(&tensors, available, |tensor| tensor.offsets);
             let first = first.map_or("", |tensor| &tensor.name);
             return Err(ErrorKind::Truncated { expected, found: byte_len }.in_tensor(first));
         };
@@ -194,7 +194,7 @@ impl Header {
 
     /// The first tensor, in file order, that ends after this file length.
     pub(crate) fn first_beyond(&self, byte_len: u64) -> Option<&TensorInfo> {
-        layout::first_beyond(&self.tensors, byte_len, |tensor| {
+        cover::first_beyond(&self.tensors, byte_len, |tensor| {
             (tensor.file_range().start, tensor.file_range().end)
         })
     }

@@ -32,7 +32,7 @@ macro_rules! assert_refused {
 }
 
 // After the macro, which they use.
-mod layout;
+mod cover;
 mod limits;
 
 /// A header of one tensor `w`.
