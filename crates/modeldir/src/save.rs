@@ -24,7 +24,7 @@ use crate::{Error, ErrorKind, Result};
 
 pub use options::{Beside, Existing, SaveOptions, Saved};
 
-use beside::Companions;
+use beside::Copies;
 use commit::Step;
 use index_file::IndexFile;
 use split::{Shard, shards};
@@ -132,10 +132,10 @@ impl TensorStore {
         let dir = dir.as_ref();
         let _span = debug_span!("save", tensors = self.len()).entered();
         let metadata = Metadata::new(self, dir, options)?;
-        let companions = Companions::of(self, options.beside)?;
+        let copies = Copies::of(self, options.beside)?;
         fs::create_dir_all(dir).map_err(|source| io_error(dir, "create", source))?;
         let old = weights_to_replace(dir, options.existing)?;
-        let changes = companions.changes(dir, options.beside, options.existing)?;
+        let changes = copies.changes(dir, options.beside, options.existing)?;
         let shards = shards(self, options.max_shard_bytes);
         let names: Vec<PathBuf> = shards.iter().map(|shard| shard.file.clone().into()).collect();
         let index = (shards.len() > 1).then(|| PathBuf::from(INDEX));
@@ -143,7 +143,7 @@ impl TensorStore {
 
         let waiting = tempfile::Builder::new().prefix(".modeldir-").suffix(".tmp").tempdir_in(dir);
         let waiting = waiting.map_err(|source| io_error(dir, "create a folder in", source))?;
-        companions.write(dir, waiting.path())?;
+        copies.write(dir, waiting.path())?;
         write_shards(&shards, dir, waiting.path(), &metadata)?;
         let byte_len = self.byte_len();
         if index.is_some() {
@@ -197,7 +197,7 @@ impl Metadata {
         let refuse =
             |key: &str, reason| Err(ErrorKind::MetadataKey { key: key.into(), reason }.at(dir));
         if options.metadata.contains_key(TOTAL_SIZE) {
-            return refuse(TOTAL_SIZE, "the index says so of the bytes of all tensors");
+            return refuse(TOTAL_SIZE, "the index has this key for the bytes of all tensors");
         }
         let mut entries = BTreeMap::new();
         for alias in store.aliases() {

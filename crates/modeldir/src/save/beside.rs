@@ -21,7 +21,7 @@ const NAMES: [&str; 4] =
 
 /// The files to copy.
 #[derive(Debug)]
-pub(super) struct Companions<'a> {
+pub(super) struct Copies<'a> {
     root: &'a Path,
     /// Relative to the folder, in order.
     pub(super) names: Vec<PathBuf>,
@@ -29,7 +29,7 @@ pub(super) struct Companions<'a> {
     dtype: Option<&'static str>,
 }
 
-impl<'a> Companions<'a> {
+impl<'a> Copies<'a> {
     /// Finds the files to copy along with a store.
     pub(super) fn of(store: &'a TensorStore, beside: Beside) -> Result<Self> {
         let root = store.root();
@@ -91,7 +91,7 @@ impl<'a> Companions<'a> {
 fn found_in(folder: &Path) -> Result<Vec<PathBuf>> {
     let names = resolve::file_names(folder)?;
     let mut found: Vec<_> =
-        names.into_iter().filter(|name| is_companion(name)).map(PathBuf::from).collect();
+        names.into_iter().filter(|name| is_copied(name)).map(PathBuf::from).collect();
     let templates = chat_template::additional(folder)?;
     let relative = |path: PathBuf| path.strip_prefix(folder).map(Path::to_owned).ok();
     found.extend(templates.into_iter().filter_map(relative));
@@ -100,7 +100,7 @@ fn found_in(folder: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// Whether a file of this name belongs to the model and holds no weights.
-fn is_companion(name: &str) -> bool {
+fn is_copied(name: &str) -> bool {
     NAMES.contains(&name)
         || Quantization::SIDE_CARS.contains(&name)
         || ["config", "tokenizer"].iter().any(|stem| version(name, stem).is_some())
@@ -161,10 +161,10 @@ fn copy(path: &Path, mut write: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::is_companion;
+    use super::is_copied;
 
     #[test]
-    fn companions_are_told_by_their_names() {
+    fn files_to_copy_are_known_by_their_names() {
         for (name, expected) in [
             ("config.json", true),
             ("config.4.9.json", true),
@@ -190,7 +190,7 @@ mod tests {
             ("modeling_x.py", false),
             ("README.md", false),
         ] {
-            assert_eq!(is_companion(name), expected, "{name}");
+            assert_eq!(is_copied(name), expected, "{name}");
         }
     }
 }
