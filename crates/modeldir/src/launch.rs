@@ -96,7 +96,7 @@ pub fn rank_from(
     let look_up = |name: &str| look_up(name).filter(|value| !value.is_empty());
     let mut complete = Vec::new();
     let mut half_set = Ok(());
-    for launcher in Launcher::ALL {
+    for &launcher in Launcher::ALL {
         match variables::pair(launcher, &look_up) {
             Ok(Some(pair)) => complete.push(pair),
             Ok(None) => {}

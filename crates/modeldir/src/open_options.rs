@@ -207,7 +207,8 @@ pub enum Family {
 
 impl Family {
     /// All families, in search order.
-    pub const ALL: [Self; 4] = [Self::Model, Self::Diffusers, Self::Consolidated, Self::Adapter];
+    pub const ALL: &'static [Self] =
+        &[Self::Model, Self::Diffusers, Self::Consolidated, Self::Adapter];
 
     /// Returns the stem: what the names of the files start with.
     #[must_use]

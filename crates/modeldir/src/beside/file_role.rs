@@ -55,7 +55,7 @@ pub enum FileRole {
 
 impl FileRole {
     /// Every role, in the order of the variants.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: &'static [Self] = &[
         Self::Tokenizer,
         Self::TokenizerConfig,
         Self::SpecialTokensMap,

@@ -63,7 +63,7 @@ impl TokenizerFiles {
     fn with_limit(directory: PathBuf, names: &[impl AsRef<str>], max: MaxBytes) -> Self {
         let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
         let found = |role: FileRole| Some((role, directory.join(role.find(&names)?)));
-        let paths = FileRole::ALL.into_iter().filter_map(found).collect();
+        let paths = FileRole::ALL.iter().copied().filter_map(found).collect();
         let mut files = Self { directory, paths, max };
         if let Some(name) = files.versioned_tokenizer(&names) {
             files.paths.insert(FileRole::Tokenizer, files.directory.join(name));

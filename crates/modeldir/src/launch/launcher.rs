@@ -36,7 +36,7 @@ pub(super) struct Variables {
 
 impl Launcher {
     /// Every launcher, in the order of precedence.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: &'static [Self] = &[
         Self::Torchrun,
         Self::OpenMpi,
         Self::Pals,

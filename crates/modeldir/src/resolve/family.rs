@@ -38,7 +38,7 @@ impl<'a> Folder<'a> {
             return self.family(family)?.ok_or_else(|| self.nothing(family));
         }
         self.refuse_two_models()?;
-        for family in Family::ALL {
+        for &family in Family::ALL {
             if let Some(choice) = self.family(family)? {
                 return Ok(choice);
             }

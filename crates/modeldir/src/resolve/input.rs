@@ -64,7 +64,7 @@ fn is_beside(path: &Path) -> bool {
         "model_index.json",
     ];
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    NAMES.contains(&name) || FileRole::ALL.into_iter().any(|role| role.names().contains(&name))
+    NAMES.contains(&name) || FileRole::ALL.iter().any(|role| role.names().contains(&name))
 }
 
 /// Refuses options that choose among weights if the path has chosen already, and an empty list of

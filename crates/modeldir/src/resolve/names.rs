@@ -29,7 +29,7 @@ pub(super) fn index_names(stem: &str, variant: Option<&str>) -> Vec<String> {
 /// Whether a file belongs to a variant of one of the known families.
 pub(super) fn is_variant(path: &Path) -> bool {
     let name = path.to_string_lossy();
-    Family::ALL.into_iter().any(|family| {
+    Family::ALL.iter().any(|family| {
         let Some(rest) = name.strip_prefix(family.stem()) else { return false };
         let is_plain = rest == shard_path::EXTENSION || rest == INDEX_ENDING;
         let is_numbered = rest.starts_with(['-', '_']);
