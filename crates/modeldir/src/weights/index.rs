@@ -158,14 +158,6 @@ impl Index {
     }
 }
 
-impl ops::Index<TensorId> for Index {
-    type Output = TensorInfo;
-
-    fn index(&self, id: TensorId) -> &TensorInfo {
-        stored(&self.shards, self.slot(id)).1
-    }
-}
-
 impl ops::Index<ShardId> for Index {
     type Output = Shard;
 
