@@ -99,7 +99,8 @@
 //! # Ok::<(), modeldir::Error>(())
 //! ```
 //!
-//! You can add rules, which come before those of the model's type, or write all of them:
+//! You can write all rules yourself, or add built-in ones to yours with
+//! [`or_for_config`](crate::Partition::or_for_config):
 //!
 //! ```
 //! use modeldir::{ModelDir, Partition, Rank, Topology};

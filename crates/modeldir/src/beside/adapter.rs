@@ -10,7 +10,7 @@ use crate::beside::accessors::accessors;
 use crate::beside::json_file::JsonFile;
 use crate::json::{self, Fields};
 
-/// What `adapter_config.json` says, as peft writes it, with the raw JSON kept.
+/// The fields of `adapter_config.json`, as peft writes it, with the raw JSON.
 ///
 /// A field of the wrong type is absent, with an entry in [`notes`](Self::notes).
 ///
@@ -39,12 +39,12 @@ pub struct AdapterConfig {
 }
 
 impl AdapterConfig {
-    /// Parses the bytes of an `adapter_config.json`; `path` is what errors and notes name.
+    /// Parses the bytes of an `adapter_config.json`. Errors and notes name `path`.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Json`](crate::ErrorKind::Json) if the bytes are not a JSON object, and
-    /// [`ErrorKind::File`](crate::ErrorKind::File) if there are none, or those of a Git LFS pointer.
+    /// [`ErrorKind::Json`](crate::ErrorKind::Json) if the bytes are not a JSON object;
+    /// [`ErrorKind::File`](crate::ErrorKind::File) for an empty file or a Git LFS pointer.
     pub fn from_json(path: impl AsRef<Path>, bytes: &[u8]) -> Result<Self> {
         Self::from_bytes(path.as_ref(), bytes)
     }
@@ -53,13 +53,13 @@ impl AdapterConfig {
     ///
     /// # Errors
     ///
-    /// As [`from_json`](Self::from_json), and [`ErrorKind::File`](crate::ErrorKind::File) if the
-    /// file cannot be read.
+    /// The errors of [`from_json`](Self::from_json), [`ErrorKind::File`](crate::ErrorKind::File) if
+    /// the file cannot be read, and [`ErrorKind::Limit`](crate::ErrorKind::Limit) if it is longer.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self> {
         Self::read(path.as_ref())
     }
 
-    /// Reads `adapter_config.json` of a directory, if it is there.
+    /// Reads `adapter_config.json` of a directory, if present.
     pub(crate) fn in_directory(directory: &Path, max_bytes: u64) -> Result<Option<Self>> {
         Self::read_if_there(&directory.join("adapter_config.json"), max_bytes)
     }
@@ -70,7 +70,7 @@ impl AdapterConfig {
         self.peft_type.as_deref()
     }
 
-    /// The model that the adapter was trained for: a repository, or a path of whoever trained it.
+    /// The model that the adapter was trained for: a repository, or a path where it was trained.
     #[must_use]
     pub fn base_model_name_or_path(&self) -> Option<&str> {
         self.base_model_name_or_path.as_deref()
@@ -96,7 +96,7 @@ impl AdapterConfig {
         &self.raw
     }
 
-    /// What was odd: fields of the wrong type, keys given twice. Each note names the file.
+    /// Fields of the wrong type and duplicate keys. Each note names the file.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes

@@ -1,4 +1,4 @@
-//! Strings of a JSON text that are replaced where they stand, so that all else stays as it is; pure.
+//! Replaces strings of a JSON text in place, so that no other character changes; pure.
 
 use std::ops::Range;
 
@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use super::non_finite::string_end;
 
-/// The text with another string in place of those under these paths of keys, as far as `choose`
-/// accepts what they are; every other character stays.
+/// The text with `with` in place of each string that is at one of these paths of keys and for which
+/// `choose` returns true. No other character changes.
 ///
-/// The text must be one that has been parsed. Nothing in a list is under a path.
+/// The text must be valid JSON. No path leads into a list.
 pub(crate) fn replace_strings<P: AsRef<[K]>, K: AsRef<str>>(
     text: &str,
     paths: &[P],
@@ -29,14 +29,14 @@ pub(crate) fn replace_strings<P: AsRef<[K]>, K: AsRef<str>>(
     replaced
 }
 
-/// Where the strings under these paths stand, with their quotes.
+/// The ranges of the strings at these paths, with their quotes.
 fn strings_under<P: AsRef<[K]>, K: AsRef<str>>(text: &str, paths: &[P]) -> Vec<Range<usize>> {
     let longest = paths.iter().map(|path| path.as_ref().len()).max().unwrap_or(0);
     let is_path =
         |keys: &[String]| paths.iter().any(|path| path.as_ref().iter().map(AsRef::as_ref).eq(keys));
     let bytes = text.as_bytes();
     let mut found = Vec::new();
-    // Objects that are open outside of lists, and their keys as far down as any path goes.
+    // The number of open objects outside lists, and their keys, as deep as the longest path.
     let (mut depth, mut keys) = (0_usize, Vec::<String>::new());
     let (mut lists, mut at) = (0_usize, 0);
     while let Some(byte) = bytes.get(at) {
@@ -70,7 +70,7 @@ fn is_key(bytes: &[u8], end: usize) -> bool {
     rest.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b':')
 }
 
-/// What a string with its quotes says.
+/// The value of a string with its quotes.
 fn unescaped(text: &str, place: &Range<usize>) -> String {
     text.get(place.clone()).and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
 }
@@ -93,7 +93,7 @@ mod tests {
                 r#"{"t":{"a":"x","u":{"a":"x","v":{"a":"x"}},"a":"y"},"a":{"":"x","b":"x"}}"#,
                 r#"{"t":{"a":"NEW","u":{"a":"NEW","v":{"a":"x"}},"a":"NEW"},"a":{"":"NEW","b":"x"}}"#,
             ),
-            // Lists, and what else is no string under a path.
+            // Lists, and values that are not strings at a path.
             (r#"{"t":[{"a":"x"}],"a":["x"]}"#, r#"{"t":[{"a":"x"}],"a":["x"]}"#),
             (r#"{"l":[[]],"a":null,"x":{"a":"x"}}"#, r#"{"l":[[]],"a":null,"x":{"a":"x"}}"#),
             (r#"{"b":"a","c":"\"a\":\"x\""}"#, r#"{"b":"a","c":"\"a\":\"x\""}"#),

@@ -88,13 +88,13 @@ impl Crew {
     ) -> io::Result<()> {
         let number = self.started.fetch_add(1, Ordering::Relaxed);
         let run = move || {
-            let call_for_help = || {
+            let add_worker = || {
                 if self.grow() {
                     // Without more threads, the running ones do the work.
                     self.start(scope, queue, work).ok();
                 }
             };
-            let shift = || self.work(queue, work.worker(&call_for_help));
+            let shift = || self.work(queue, work.worker(&add_worker));
             if let Err(panic) = catch_unwind(AssertUnwindSafe(shift)) {
                 queue.panicked(panic);
             }

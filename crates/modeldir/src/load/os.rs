@@ -1,4 +1,4 @@
-//! What a load asks of the operating system beyond the standard library.
+//! System calls of a load that the standard library lacks.
 
 #[cfg(target_os = "linux")]
 mod linux;

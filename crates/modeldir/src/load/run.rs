@@ -25,7 +25,7 @@ const WAITING_READS: usize = 8;
 /// Reads that wait for a network at the same time.
 const REMOTE_READS: usize = 16;
 
-/// What the loads of one call have in common.
+/// The state shared by the plans that one call runs.
 pub(super) struct Run<'a> {
     workers: Workers,
     options: &'a LoadOptions,
@@ -38,21 +38,21 @@ impl<'a> Run<'a> {
         Self { workers: Workers::of(plan, options), options, meter }
     }
 
-    /// Makes sure that there is so much new memory for tensors, and that of the workers, if the
-    /// caller wants to be sure.
+    /// If the options say so, fails unless there is memory for `new` bytes of tensors and the buffers
+    /// of the workers.
     pub(super) fn check_memory(&self, plan: &LoadPlan, new: u64) -> Result<()> {
         let of_workers = scratch::most(plan.requests(), self.workers.waiting, self.options.io);
         self.options.memory_check.check(&plan.index.root, new.saturating_add(of_workers))
     }
 
-    /// Does these jobs, which are all of the plan and all that is to be done.
+    /// Runs all jobs of the plan, as the whole of a load, and reports the end of its progress.
     pub(super) fn run_all(&self, plan: &LoadPlan, jobs: Vec<Job<'_>>) -> Result<LoadStats> {
         let stats = self.run(plan, jobs)?;
         self.meter.finish();
         Ok(stats)
     }
 
-    /// Does these jobs, which are all of the plan.
+    /// Runs all jobs of a plan, which may be one of several of a load.
     pub(super) fn run(&self, plan: &LoadPlan, jobs: Vec<Job<'_>>) -> Result<LoadStats> {
         let start = Instant::now();
         let Workers { copying, waiting } = self.workers;
@@ -87,7 +87,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// How many threads work at a time.
+/// The numbers of threads that work at the same time.
 #[derive(Clone, Copy, Debug)]
 struct Workers {
     /// While bytes come from the page cache.
@@ -97,9 +97,9 @@ struct Workers {
 }
 
 impl Workers {
-    /// As many as were asked for; or one for each processor, and more where reads wait.
+    /// As many as requested; by default one for each processor, and more if reads wait.
     fn of(plan: &LoadPlan, options: &LoadOptions) -> Self {
-        // Of a file that is read, for a folder may hold links to other file systems.
+        // Judged by a file, because a folder may hold links to other file systems.
         let first = plan.requests().first().map(|request| plan.index.shard_path(request.shard));
         let storage = first.map_or(Storage::Local, |path| Storage::at(&path));
         let count = |least| threads::count_at_least(least, options.threads, plan.requests().len());

@@ -70,8 +70,7 @@ impl Folder {
     }
 }
 
-/// The interface and the path of the group of memory that a line such as `4:memory:/a/b` or
-/// `0::/a/b` tells of.
+/// The interface and the path of the memory group in a line such as `4:memory:/a/b` or `0::/a/b`.
 fn group(line: &str) -> Option<(Version, &str)> {
     let mut fields = line.splitn(3, ':');
     let (number, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);

@@ -1,4 +1,4 @@
-//! What a load asks of Linux beyond the standard library.
+//! System calls of Linux that the standard library lacks.
 #![expect(unsafe_code, reason = "cachestat has no wrapper in the standard library or rustix")]
 
 use std::fs::File;
@@ -15,7 +15,7 @@ pub(in crate::load) fn file_system(file: &File) -> Option<u32> {
     kind(fstatfs(file).ok()?)
 }
 
-/// The type of the file system on which what has this path lies.
+/// The type of the file system on which the file or folder of this path lies.
 pub(in crate::load) fn file_system_at(path: &Path) -> Option<u32> {
     kind(statfs(path).ok()?)
 }
@@ -30,9 +30,9 @@ pub(in crate::load) fn page_size() -> u64 {
     rustix::param::page_size() as u64
 }
 
-/// Whether reading this byte has to wait for a disk, as far as the system says.
+/// Whether reading this byte waits for a disk; false if the system cannot say.
 ///
-/// The system may start to read some pages from there on, so this is for the one question only.
+/// The question itself may start a read of some pages, so a second answer can differ.
 pub(in crate::load) fn has_to_wait(file: &File, offset: u64) -> bool {
     let mut byte = [0];
     let mut to = [IoSliceMut::new(&mut byte)];

@@ -1,20 +1,20 @@
-//! What a load does without on systems other than Linux.
+//! Replacements of the system calls of Linux on other systems.
 
 use std::fs::File;
 use std::io;
 use std::path::Path;
 
-/// Nothing is known of file systems.
+/// The type of a file system is unknown.
 pub(in crate::load) fn file_system(_file: &File) -> Option<u32> {
     None
 }
 
-/// Nothing is known of file systems.
+/// The type of a file system is unknown.
 pub(in crate::load) fn file_system_at(_path: &Path) -> Option<u32> {
     None
 }
 
-/// Nothing is counted in pages.
+/// The size of a page, as on most machines; nothing is counted by it.
 pub(in crate::load) fn page_size() -> u64 {
     4096
 }
@@ -24,7 +24,7 @@ pub(in crate::load) fn has_to_wait(_file: &File, _offset: u64) -> bool {
     false
 }
 
-/// Nobody knows what is cached.
+/// The number of cached pages is unknown.
 pub(in crate::load) fn cached_pages(_file: &File, _offset: u64, _byte_len: u64) -> Option<u64> {
     None
 }
