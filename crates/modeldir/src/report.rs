@@ -52,6 +52,7 @@ pub struct Report {
 
 /// A tensor in a shard where the index does not place it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[non_exhaustive]
 pub struct StrayTensor {
     /// The name of the tensor.
     pub tensor: String,
@@ -65,6 +66,7 @@ pub struct StrayTensor {
 /// Writers put the sum of tensor bytes there, or of file sizes, or a wrong number. The library
 /// never relies on it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct TotalSize {
     /// The value as in the index: a number, or any text.
     pub declared: String,

@@ -7,6 +7,7 @@ use crate::file_facts::FileFact;
 
 /// What shows that the bytes of a file have not changed since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Unchanged {
     /// Device, inode, length and times; see [`SourceFile::check_unchanged`].
     ///

@@ -80,7 +80,11 @@ fn an_index_that_fits_no_file_is_ignored_when_asked() {
         }
     }
     let output = run("inspect", &[folder.path()]);
-    assert!(stderr(&output).contains("; --ignore-index opens what is there"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("; --ignore-index opens what is there"),
+        "{}",
+        stderr(&output)
+    );
     let output = run("inspect", &[folder.path().as_os_str(), "--ignore-index".as_ref()]);
     assert!(stdout(&output).contains("encoder.layer.*.output.dense.weight"), "{output:?}");
 }

@@ -32,6 +32,7 @@ use crate::{ErrorKind, Result};
 /// # Ok::<(), Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum MemoryCheck {
     /// No check. Failed allocations are still errors, but Linux overcommits: the OOM killer may end
     /// the process while memory is filled.

@@ -63,6 +63,7 @@ impl fmt::Debug for LoadOptions {
 
 /// Whether reads go through the page cache of the operating system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Io {
     /// Bytes in the page cache are copied from there. Other bytes bypass the cache: they are read
     /// directly to their place, and the cache stays unchanged. On a network file system all reads

@@ -14,6 +14,7 @@ use crate::{Quantization, Result};
 
 /// The part of each tensor that one rank takes, and a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Cut {
     /// The part of each tensor, in the order given; `None` if the rank takes nothing.
     pub parts: Vec<Option<Selection>>,

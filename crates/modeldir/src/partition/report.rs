@@ -2,10 +2,13 @@
 
 use std::fmt;
 
+use serde::Serialize;
+
 use super::words::Shown;
 
 /// Unused rules, unmatched tensors, and the number of replicated bytes.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct PartitionReport {
     /// The patterns of rules that match no tensor, or that cut along an axis that none of their
     /// tensors has. Rules with [`Unused::Ignore`](super::Unused::Ignore) are left out.

@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
 /// | `{"qkv": [q, kv]}` | a block of `q` heads, then two of `kv` heads, each cut by itself |
 /// | `{"split": {…}}` | any [`Split`], by its fields |
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Tp {
     /// Every rank holds all of it.
     Replicate,
@@ -82,6 +83,7 @@ pub struct Part {
 
 /// Heads that are divided among ranks without being cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Heads {
     /// Query heads, each on one rank, which share `kv` key and value heads. With
     /// [`Uneven::Balanced`] each goes to the rank of its key and value head.
@@ -101,6 +103,7 @@ pub enum Heads {
 /// An axis of a weight, in any layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Axis {
     /// The outputs of the layer: rows of a linear layer as PyTorch stores it, and the bias.
     Out,

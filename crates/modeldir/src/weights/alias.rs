@@ -14,6 +14,7 @@ use crate::weights::tied::{self, Stored};
 
 /// A name that is not stored and refers to a tensor stored under another name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[non_exhaustive]
 pub struct Alias {
     /// The name, which is not stored.
     pub name: String,

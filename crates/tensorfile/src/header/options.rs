@@ -44,6 +44,7 @@ impl Default for HeaderOptions {
 
 /// What to do with bytes after the last tensor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum TrailingBytes {
     /// Refuse the file; the error gives their number.
     #[default]
