@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::process::Command;
 
 /// Set in the process that [`run_alone`] starts.
-const ALONE: &str = "MODELDIR_TESTS_ALONE";
+pub(crate) const ALONE: &str = "MODELDIR_TESTS_ALONE";
 
 /// Whether this is the process that [`run_alone`] started.
 pub(crate) fn is_alone() -> bool {

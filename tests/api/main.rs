@@ -21,6 +21,8 @@ mod hub;
 mod loading;
 // How bytes come: cached or not, past the cache or through it, into whose memory.
 mod reading;
+// Mappings whose bytes are all brought in at once.
+mod mapping;
 // Tensors that become another float type as they are read.
 mod casting;
 // Streams of tensors in bounded memory.
@@ -39,6 +41,8 @@ mod nests;
 mod hostile;
 // What the machine does: few open files, FIFOs, files that change after opening.
 mod machine;
+// What a save asks of the system, in which order.
+mod durable;
 // The case runner itself: a changed expectation fails.
 mod runner;
 // How a test runs in a process of its own.

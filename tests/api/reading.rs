@@ -226,6 +226,13 @@ fn places_that_do_not_suit_the_plan_are_refused_before_anything_is_read() {
         matches!(error.kind(), ErrorKind::Destination { needed: 200, found, .. } if **found == [199]),
         "{error}"
     );
+    for len in [201, 400, 1 << 20] {
+        let error = load(vec![("odd", 3), ("short", len)]);
+        assert!(
+            matches!(error.kind(), ErrorKind::Destination { needed: 200, found, .. } if **found == [len]),
+            "{error}"
+        );
+    }
     let error = load(vec![("odd", 3), ("short", 200), ("long", 20 << 20)]);
     assert!(matches!(error.kind(), ErrorKind::NotPlanned), "{error}");
     let error = load(vec![("odd", 3), ("short", 200), ("longer", 1)]);

@@ -170,6 +170,7 @@ enum End {
     Failed(usize),
     Panicked(usize),
     Cancelled,
+    OutOfFiles,
 }
 
 /// Runs a load, and checks what holds however it ends.
@@ -192,6 +193,7 @@ fn run(load: Load) -> End {
         Ok(Ok(())) => End::Done,
         Ok(Err(ErrorKind::Cancelled)) => End::Cancelled,
         Ok(Err(ErrorKind::Threads { threads, .. })) => End::Failed(threads),
+        Ok(Err(ErrorKind::File(tensorfile::ErrorKind::Io { .. }))) => End::OutOfFiles,
         Ok(Err(error)) => panic!("{error}"),
         Err(panic) => End::Panicked(*panic.downcast::<usize>().unwrap()),
     };
@@ -234,6 +236,17 @@ fn the_first_failure_by_order_is_told_and_a_panic_before_any() {
 }
 
 #[test]
+fn a_change_is_told_by_a_worker_that_goes_because_no_read_waits() {
+    let shrinking = Load { shards: &[1, 0], waits: &[0], workers: (1, 2), ..LOAD };
+    for shard in [0, 1] {
+        let load = Load { changed: Some(shard), ..shrinking };
+        count("a worker goes and a shard changes", move || {
+            assert_eq!(run(load), End::Failed(100 + shard));
+        });
+    }
+}
+
+#[test]
 fn a_cancelled_load_ends_or_is_done() {
     let cancelled = Load { shards: &[0, 1], cancelled: true, ..LOAD };
     count("a thread cancels", move || {
@@ -248,6 +261,10 @@ fn workers_wait_for_files_without_waiting_for_each_other() {
     count("one shard may be open", move || assert_eq!(run(few), End::Done));
     let few = Load { shards: &[0, 1, 2], open: (8, 1), ..LOAD };
     count("one file may be open", move || assert_eq!(run(few), End::Done));
+    let none = Load { shards: &[0, 1], open: (1, 0), ..LOAD };
+    count("no file may be open", move || assert_eq!(run(none), End::OutOfFiles));
+    let none = Load { shards: &[0, 1, 0], open: (8, 0), ..LOAD };
+    count("no file may be open of many", move || assert_eq!(run(none), End::OutOfFiles));
 }
 
 #[test]

@@ -269,3 +269,6 @@ fn ended(error: JoinError, root: &Path) -> Error {
         Err(_) => ErrorKind::Cancelled.at(root),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -111,7 +111,9 @@ fn longest_piece(way: Way) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use tensorfile::Read;
+    use std::cell::Cell;
+
+    use tensorfile::{Dtype, Float, FloatCast, Read, SourceFile};
     use tracing::Span;
 
     use super::super::Io;
@@ -119,6 +121,28 @@ mod tests {
     use super::super::reader::ShardReader;
     use super::super::scratch::Scratch;
     use super::{Transform, fill};
+
+    #[test]
+    fn every_direct_read_calls_the_hook_first_and_no_other_does() {
+        let Some((_folder, file, bytes)) = sample("every_direct_read") else { return };
+        let path = file.path().to_owned();
+        let cast = Transform::Cast(FloatCast::new(Dtype::BF16, Float::F32).unwrap());
+        for (io, per_read) in [(Io::Direct, 1), (Io::Buffered, 0)] {
+            let file = SourceFile::open(&path).unwrap();
+            let reader = ShardReader::new(file, io, Span::none());
+            for (transform, len) in [(Transform::Copy, 100_000), (cast, 200_000)] {
+                let calls = Cell::new(0);
+                let hook = || calls.set(calls.get() + 1);
+                let mut scratch = Scratch::new(&hook);
+                let mut memory = vec![0; len];
+                fill(&reader, &Read::Whole(4..100_004), transform, &mut memory, &mut scratch)
+                    .unwrap();
+                assert_eq!(calls.get(), per_read, "{io:?} {transform:?}");
+                assert_eq!(scratch.has_waited(), per_read > 0);
+                assert!(transform != Transform::Copy || memory == bytes[4..100_004]);
+            }
+        }
+    }
 
     #[test]
     fn without_memory_to_bounce_a_direct_read_goes_through_the_cache() {

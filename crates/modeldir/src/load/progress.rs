@@ -93,15 +93,37 @@ fn nanos(duration: Duration) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Meter, Progress};
+    use super::{AtomicU64, Duration, Instant, Meter, Ordering, Progress};
     use std::sync::Mutex;
+    use std::thread;
+
+    #[test]
+    fn the_bytes_told_never_fall_whatever_the_threads() {
+        let [last, falls, calls] = [(); 3].map(|()| AtomicU64::new(0));
+        let tell = |progress: Progress| {
+            calls.fetch_add(1, Ordering::Relaxed);
+            let before = last.swap(progress.bytes_done, Ordering::Relaxed);
+            falls.fetch_add(u64::from(before > progress.bytes_done), Ordering::Relaxed);
+        };
+        let meter = Meter::new(u64::MAX, Some(&tell)).at_once();
+        // Long enough for the system to interrupt a thread at every step.
+        let (start, enough) = (Instant::now(), Duration::from_millis(500));
+        let count = || {
+            while start.elapsed() < enough {
+                (0..1000).for_each(|_| meter.add(1));
+            }
+        };
+        thread::scope(|scope| (0..8).for_each(|_| drop(scope.spawn(count))));
+        assert_eq!(falls.into_inner(), 0);
+        assert!(calls.into_inner() > 1_000);
+    }
 
     #[test]
     fn the_last_byte_is_always_told_and_the_calls_between_are_few() {
         let calls = Mutex::new(Vec::new());
         let tell = |progress: Progress| calls.lock().unwrap().push(progress.bytes_done);
         let meter = Meter::new(100_000, Some(&tell));
-        let start = std::time::Instant::now();
+        let start = Instant::now();
         (0..100_000).for_each(|_| meter.add(1));
         meter.finish();
         let at_most = 2 + start.elapsed().as_millis() / 33;

@@ -55,9 +55,7 @@ impl ShardReader {
         let Range { start, end } = range;
         match (self.io, self.residency(&range)) {
             (Io::Auto, Residency::Partial { .. }) if end - start >= 2 * MIN_HALF => {
-                let middle = start + (end - start) / 2;
-                let middle = middle - middle % PAGE;
-                let middle = middle - (middle - start) % unit_len;
+                let middle = middle(&range, unit_len);
                 self.by_way(start..middle, unit_len, read)?;
                 self.by_way(middle..end, unit_len, read)
             }
@@ -150,6 +148,87 @@ impl ShardReader {
             Io::Auto => residency::of(self.file.file(), range),
             Io::Buffered => Residency::Cached,
             Io::Direct => Residency::Absent,
+        }
+    }
+}
+
+/// Where a range is halved: on a page or as little before one as whole units need.
+fn middle(range: &Range<u64>, unit_len: u64) -> u64 {
+    let middle = range.start + (range.end - range.start) / 2;
+    let middle = middle - middle % PAGE;
+    middle - (middle - range.start) % unit_len
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::Range;
+
+    use tensorfile::SourceFile;
+    use tracing::Span;
+
+    use super::super::Io;
+    use super::super::direct::tests::sample;
+    use super::super::os::cached_pages;
+    use super::{MIN_HALF, PAGE, ShardReader, Way, middle};
+
+    #[test]
+    fn a_range_is_halved_between_units() {
+        for start in [0, 1, 5, PAGE - 1, PAGE, 3 * PAGE + 7] {
+            for unit_len in [1, 2, 4] {
+                let range = start..start + 2 * MIN_HALF + unit_len;
+                let found = middle(&range, unit_len);
+                assert_eq!((found - start) % unit_len, 0, "{range:?} {unit_len}");
+                assert!(found.next_multiple_of(PAGE) - found < unit_len, "{range:?} {unit_len}");
+                let half = start + MIN_HALF;
+                assert!(found <= half && half < found + PAGE + unit_len, "{range:?} {unit_len}");
+            }
+        }
+    }
+
+    /// Puts the first half of a file of 3 MiB into the page cache and no more of it; false if the
+    /// system cannot.
+    #[cfg(target_os = "linux")]
+    fn half_cached(file: &SourceFile) -> bool {
+        use rustix::fs::{Advice, fadvise, fsync};
+        let file = file.file();
+        fsync(file).unwrap();
+        fadvise(file, 0, None, Advice::DontNeed).unwrap();
+        // No reading ahead.
+        fadvise(file, 0, None, Advice::Random).unwrap();
+        let mut half = vec![0; 3 << 19];
+        std::os::unix::fs::FileExt::read_exact_at(file, &mut half, 0).unwrap();
+        let cached = |start| cached_pages(file, start, 3 << 19);
+        cached(0) == Some((3 << 19) / PAGE) && cached(3 << 19) == Some(0)
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn half_of_a_cached_range_is_read_in_each_way_and_no_unit_is_split() {
+        let Some((_folder, file, bytes)) = sample("half_of_a_cached_range") else { return };
+        if !half_cached(&file) {
+            let message = "half_of_a_cached_range: NOT RUN, half of a file cannot be cached\n";
+            std::io::Write::write_all(&mut std::io::stderr(), message.as_bytes()).unwrap();
+            return;
+        }
+        let reader = ShardReader::new(file, Io::Auto, Span::none());
+        for (start, unit_len) in [(5, 4), (6, 2), (1, 4), (0, 1)] {
+            let end = start + (bytes.len() as u64 - start) / unit_len * unit_len;
+            let mut parts: Vec<(Way, Range<u64>)> = Vec::new();
+            let mut read = |way, part| {
+                parts.push((way, part));
+                Ok(())
+            };
+            reader.by_way(start..end, unit_len, &mut read).unwrap();
+            let mut at = start;
+            for (way, part) in &parts {
+                assert_eq!((part.start, (part.end - part.start) % unit_len), (at, 0), "{parts:?}");
+                assert!(*way == Way::Buffered || part.end > 3 << 19, "{parts:?}");
+                assert!(*way == Way::Direct || part.start < 3 << 19, "{parts:?}");
+                at = part.end;
+            }
+            assert_eq!(at, end);
+            let has = |way| parts.iter().any(|(found, _)| *found == way);
+            assert!(has(Way::Buffered) && has(Way::Direct), "{parts:?}");
         }
     }
 }

@@ -23,18 +23,56 @@ pub(super) fn of(file: &File, range: &Range<u64>) -> Residency {
     let (start, end) = (range.start, range.end);
     let page = os::page_size();
     let pages = end.div_ceil(page).saturating_sub(start / page);
-    match os::cached_pages(file, start, end.saturating_sub(start)) {
+    let cached = os::cached_pages(file, start, end.saturating_sub(start));
+    judge(cached, pages, || os::has_to_wait(file, start + (end.saturating_sub(start)) / 2))
+}
+
+/// How much is cached, by the cached pages if they can be counted; otherwise by whether the byte in
+/// the middle has to wait.
+fn judge(cached: Option<u64>, pages: u64, has_to_wait: impl FnOnce() -> bool) -> Residency {
+    match cached {
         Some(0) => Residency::Absent,
         Some(cached) if cached >= pages => Residency::Cached,
         Some(cached) => Residency::Partial { cached, pages },
-        None if os::has_to_wait(file, start + (end.saturating_sub(start)) / 2) => Residency::Absent,
+        None if has_to_wait() => Residency::Absent,
         None => Residency::Cached,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Residency, of, os};
+    use super::{Residency, judge, of, os};
+
+    #[test]
+    fn where_pages_cannot_be_counted_a_byte_that_waits_stands_for_all() {
+        let partial = Residency::Partial { cached: 3, pages: 4 };
+        for (cached, waits, expected) in [
+            (None, true, Residency::Absent),
+            (None, false, Residency::Cached),
+            (Some(0), false, Residency::Absent),
+            (Some(3), true, partial),
+            (Some(4), true, Residency::Cached),
+            (Some(5), true, Residency::Cached),
+        ] {
+            assert_eq!(judge(cached, 4, || waits), expected, "{cached:?} {waits}");
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_byte_that_is_not_cached_has_to_wait_and_a_cached_one_does_not() {
+        use super::super::direct::tests::sample;
+        use rustix::fs::{Advice, fadvise, fsync};
+        let Some((_folder, file, bytes)) = sample("a_byte_that_is_not_cached") else { return };
+        let file = file.file();
+        let middle = bytes.len() as u64 / 2;
+        fsync(file).unwrap();
+        fadvise(file, 0, None, Advice::DontNeed).unwrap();
+        let is_absent = os::cached_pages(file, middle, 1) == Some(0);
+        assert!(!is_absent || os::has_to_wait(file, middle));
+        std::os::unix::fs::FileExt::read_exact_at(file, &mut [0], middle).unwrap();
+        assert!(!os::has_to_wait(file, middle));
+    }
 
     /// A file of 64 pages that was just written, and so is cached.
     fn written() -> std::fs::File {

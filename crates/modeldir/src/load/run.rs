@@ -112,3 +112,70 @@ impl Workers {
         Self { copying: count(copying), waiting: count(waiting) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroUsize;
+
+    use modeldir_fixtures::{ShardedModel, Tensor};
+    use tensorfile::{Float, HUGE_PAGE};
+
+    use super::{Run, Storage, WAITING_READS, Workers};
+    use crate::load::{Io, LoadOptions, MemoryCheck};
+    use crate::{ErrorKind, LoadPlan, ModelDir};
+
+    /// A plan of as many requests, each of a shard of its own.
+    fn plan(requests: usize) -> (tempfile::TempDir, LoadPlan) {
+        let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let model = (1..=requests).fold(ShardedModel::new(requests), |model, i| {
+            model.tensor(i, Tensor::random(&format!("t{i}"), "BF16", &[64]))
+        });
+        model.write(folder.path()).unwrap();
+        let plan = ModelDir::open(folder.path()).unwrap().plan();
+        (folder, plan)
+    }
+
+    #[test]
+    fn reads_that_wait_for_a_disk_have_more_workers_than_processors() {
+        let (folder, plan) = plan(20);
+        if Storage::at(folder.path()) != Storage::Local {
+            let message = "reads_that_wait: NOT RUN, the folder of the crate is on no local disk\n";
+            std::io::Write::write_all(&mut std::io::stderr(), message.as_bytes()).unwrap();
+            return;
+        }
+        let processors = std::thread::available_parallelism().unwrap().get().min(16);
+        for (io, copying, waiting) in [
+            (Io::Auto, processors, processors.max(WAITING_READS)),
+            (Io::Direct, processors.max(WAITING_READS), processors.max(WAITING_READS)),
+            (Io::Buffered, processors, processors),
+        ] {
+            let found = Workers::of(&plan, &LoadOptions { io, ..LoadOptions::default() });
+            assert_eq!((found.copying, found.waiting), (copying, waiting), "{io:?}");
+        }
+        assert_eq!(WAITING_READS, 8);
+    }
+
+    #[test]
+    fn the_memory_needed_is_that_of_tensors_and_of_every_worker() {
+        let (_folder, plan) = plan(20);
+        let cast = plan.cast(Float::F32);
+        let new = 1 << 60;
+        // A bounce buffer of direct reads for each, and a block of what is converted.
+        for (plan, io, pages) in [
+            (&plan, Io::Buffered, 0),
+            (&plan, Io::Direct, 3),
+            (&cast, Io::Buffered, 3),
+            (&cast, Io::Direct, 6),
+        ] {
+            let (threads, memory_check) = (NonZeroUsize::new(3), MemoryCheck::Available);
+            let options = LoadOptions { threads, io, memory_check, ..LoadOptions::default() };
+            let checked = Run::new(plan, &options).check_memory(plan, new);
+            if !cfg!(target_os = "linux") {
+                return checked.unwrap();
+            }
+            let error = checked.unwrap_err();
+            let ErrorKind::NotEnoughMemory { needed, .. } = error.kind() else { panic!("{error}") };
+            assert_eq!(*needed, new + pages * HUGE_PAGE as u64, "{io:?}");
+        }
+    }
+}

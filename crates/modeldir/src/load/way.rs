@@ -21,3 +21,23 @@ impl Way {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Residency, Way};
+
+    #[test]
+    fn what_is_cached_for_the_greater_part_is_copied_from_there() {
+        let partial = |cached| Residency::Partial { cached, pages: 8 };
+        for (residency, way) in [
+            (Residency::Absent, Way::Direct),
+            (partial(1), Way::Direct),
+            (partial(3), Way::Direct),
+            (partial(4), Way::Buffered),
+            (partial(7), Way::Buffered),
+            (Residency::Cached, Way::Buffered),
+        ] {
+            assert_eq!(Way::of(residency), way, "{residency:?}");
+        }
+    }
+}

@@ -102,3 +102,46 @@ pub(super) fn take(step: &Step, dir: &Path, finished: &Path) -> Result<()> {
 pub(super) fn folder_of(name: &Path) -> Option<&Path> {
     name.parent().filter(|folder| !folder.as_os_str().is_empty())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    use super::{Changes, Step, steps};
+    use crate::resolve::Present;
+
+    #[test]
+    fn the_index_comes_last_and_every_change_is_synced_before_the_next_kind() {
+        let shards = ["a.safetensors", "b.safetensors"].map(PathBuf::from);
+        let index = Path::new("index.json");
+        let old = || Present {
+            indexes: vec!["old.json".into()],
+            shards: vec!["old.safetensors".into()],
+            ..Present::default()
+        };
+        let place = |name: &str| Step::Place(name.into());
+        let remove = |name: &str| Step::Remove(name.into());
+        let sync = || Step::Sync(None);
+        let placed = [place("a.safetensors"), place("b.safetensors"), place("index.json"), sync()];
+        let removed = [remove("old.json"), remove("old.safetensors"), sync()];
+        let found = steps(old(), &Changes::default(), &shards, Some(index));
+        assert_eq!(found, [&removed[..], &placed].concat());
+
+        let beside = Changes { stale: vec!["gone".into()], placed: vec!["t/x".into(), "c".into()] };
+        let between = [
+            remove("gone"),
+            Step::Folder("t".into()),
+            place("t/x"),
+            place("c"),
+            Step::Sync(Some("t".into())),
+            sync(),
+        ];
+        let found = steps(old(), &beside, &shards, Some(index));
+        assert_eq!(found, [&removed[..], &between, &placed].concat());
+
+        let single = [PathBuf::from("model.safetensors")];
+        let found = steps(old(), &Changes::default(), &single, None);
+        let at_once = [place("model.safetensors"), sync()];
+        assert_eq!(found, [&at_once[..], &removed].concat());
+    }
+}
