@@ -1,7 +1,7 @@
 //! Messages of the library, with switches in place of the options of the library.
 
 /// What messages of the library say about options, and what a person at a terminal can do.
-const SWITCHES: [(&str, &str); 11] = [
+const SWITCHES: [(&str, &str); 12] = [
     ("Existing::Replace", "--replace"),
     ("IndexPolicy::Ignore", "--ignore-index"),
     ("Misaligned::Cover takes", "rules with \"misaligned\": \"cover\" take"),
@@ -11,6 +11,7 @@ const SWITCHES: [(&str, &str); 11] = [
     ("Weights::Files", "--file"),
     ("Weights::Named::index", "--ignore-index"),
     ("Weights::Named::variant", "--variant"),
+    ("Weights::OfRank", "--of-rank"),
     ("Weights::family opens one", "the path of a file or index opens one"),
     ("Weights::variant", "--variant"),
 ];

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde::{Serialize, Serializer};
 use tensorfile::{HeaderOptions, Unchanged};
 
-use crate::json;
+use crate::{Rank, json};
 
 /// Options of opening a model directory. With the defaults, an ambiguous directory is an error.
 ///
@@ -67,7 +67,7 @@ impl From<Weights> for OpenOptions {
 /// The choice of weight files in a directory.
 ///
 /// The choice applies to the path of a directory. With the path of one weight file or of an index,
-/// a list of files, a family or a variant is
+/// a list of files, a rank, a family or a variant is
 /// [`ErrorKind::UnusableOption`](crate::ErrorKind::UnusableOption); with the path of an index, so
 /// is [`IndexPolicy::Ignore`].
 ///
@@ -95,6 +95,10 @@ pub enum Weights {
         /// Whether an index (`*.safetensors.index.json`) is used.
         index: IndexPolicy,
     },
+    /// The files of one rank, in a directory that vLLM (`model-rank-0-part-0.safetensors`),
+    /// DeepSeek's converter (`model0-mp8.safetensors`) or TensorRT-LLM (`rank0.safetensors`) has cut
+    /// for as many ranks. The files of every rank must be there. No index is read.
+    OfRank(Rank),
     /// These files, at least one; paths are absolute or relative to the directory. No index is
     /// read.
     Files(Vec<PathBuf>),
@@ -129,21 +133,21 @@ impl Weights {
     pub(crate) fn asked_family(&self) -> Option<Family> {
         match self {
             Self::Named { family, .. } => *family,
-            Self::Files(_) => None,
+            Self::OfRank(_) | Self::Files(_) => None,
         }
     }
 
     pub(crate) fn asked_variant(&self) -> Option<&str> {
         match self {
             Self::Named { variant, .. } => variant.as_deref(),
-            Self::Files(_) => None,
+            Self::OfRank(_) | Self::Files(_) => None,
         }
     }
 
     pub(crate) fn index_policy(&self) -> IndexPolicy {
         match self {
             Self::Named { index, .. } => *index,
-            Self::Files(_) => IndexPolicy::Ignore,
+            Self::OfRank(_) | Self::Files(_) => IndexPolicy::Ignore,
         }
     }
 }

@@ -15,6 +15,7 @@ mod missing;
 mod names;
 mod numbered;
 mod present;
+mod rank_files;
 
 use std::path::Path;
 
@@ -87,6 +88,10 @@ fn choose(
 ) -> Result<Choice> {
     if let Weights::Files(files) = &options.weights {
         return Ok(Choice::of_files(files.iter().cloned()));
+    }
+    if let Weights::OfRank(rank) = options.weights {
+        let files = rank_files::of_rank(listing, rank).map_err(|kind| kind.at(root))?;
+        return Ok(Choice::of_files(files));
     }
     input::refuse_containers(root, listing, options)?;
     let folder = Folder::new(root, listing, options);

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use modeldir::ModelDir;
 use modeldir::options::{IndexPolicy, Weights};
+use modeldir::{ModelDir, Rank};
 
 /// Options that choose the model.
 #[derive(Args, Clone, Debug)]
@@ -20,9 +20,19 @@ pub(crate) struct ModelArgs {
     /// Open this weight file of the directory and no other; may be repeated
     #[arg(long, value_name = "NAME", conflicts_with_all = ["variant", "ignore_index"])]
     file: Vec<PathBuf>,
+    /// Open the files of rank R of N, in a directory that vLLM, DeepSeek's converter or TensorRT-LLM
+    /// has cut for ranks
+    #[arg(long, value_name = "R/N", conflicts_with_all = ["variant", "ignore_index", "file"])]
+    of_rank: Option<Rank>,
 }
 
 impl ModelArgs {
+    /// Whether the files to open are chosen one by one or by a rank, so that all others are left out
+    /// on purpose.
+    pub(crate) fn names_files(&self) -> bool {
+        !self.file.is_empty() || self.of_rank.is_some()
+    }
+
     /// Opens the model.
     ///
     /// # Errors
@@ -30,9 +40,10 @@ impl ModelArgs {
     /// Those of opening.
     pub(crate) fn open(&self) -> modeldir::Result<ModelDir> {
         let index = if self.ignore_index { IndexPolicy::Ignore } else { IndexPolicy::Use };
-        let weights = match &*self.file {
-            [] => Weights::Named { family: None, variant: self.variant.clone(), index },
-            files => Weights::Files(files.to_vec()),
+        let weights = match (&*self.file, self.of_rank) {
+            (_, Some(rank)) => Weights::OfRank(rank),
+            ([], None) => Weights::Named { family: None, variant: self.variant.clone(), index },
+            (files, None) => Weights::Files(files.to_vec()),
         };
         ModelDir::open_with(&self.path, &weights.into())
     }

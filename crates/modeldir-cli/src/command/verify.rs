@@ -1,6 +1,7 @@
 //! `modeldir verify`: whether a model is complete and sound, and the files to fetch again if not.
 
 mod mending;
+mod unread;
 
 use std::io::Write;
 use std::path::Path;
@@ -16,11 +17,12 @@ use crate::progress::{PART_BYTES, load_part, progress_bar};
 use crate::switches::with_switches;
 
 use mending::{broken_beside, wanting};
+use unread::Unread;
 
 const EXAMPLES: &str = "\
 Exit codes:
   0  the model is complete and sound
-  1  it is not, or a file cannot be read
+  1  it is not, a file cannot be read, or most of the model is in a file of another format
   2  the command line is wrong
 
 Examples:
@@ -46,12 +48,15 @@ pub(crate) struct Args {
 
 impl Args {
     pub(super) fn run(&self, out: &mut Output) -> Result {
-        let faults = self.faults();
+        let (faults, unread) = self.faults();
         if self.json {
-            print_json(&self.json(&faults), out)?;
+            print_json(&self.json(&faults, &unread), out)?;
         } else if faults.is_empty() {
             let read = if self.read { "every byte" } else { "headers and JSON" };
-            let verdict = out.green(format!("complete and sound ({read} read)"));
+            let verdict = match unread.is_most() {
+                true => format!("sound as far as it was read; {unread}"),
+                false => out.green(format!("complete and sound ({read} read)")),
+            };
             writeln!(out, "{}: {verdict}", PathText(&self.model.path))?;
         } else {
             faults.iter().for_each(|fault| print_error(fault));
@@ -59,15 +64,16 @@ impl Args {
                 writeln!(out, "fetch again: {}", PathText(self.relative(file)))?;
             }
         }
-        if faults.is_empty() { Ok(()) } else { Err(Failure::Printed) }
+        let is_sound = faults.is_empty() && !unread.is_the_model();
+        if is_sound { Ok(()) } else { Err(Failure::Printed) }
     }
 
-    /// All that is wrong with the model.
-    fn faults(&self) -> Vec<Error> {
+    /// All that is wrong with the model, and the weights beside it that were not read.
+    fn faults(&self) -> (Vec<Error>, Unread) {
         // One error lists every missing and damaged shard; without it, the headers fit the index.
         let model = match self.model.open() {
             Ok(model) => model,
-            Err(error) => return vec![error],
+            Err(error) => return (vec![error], Unread::default()),
         };
         let mut faults = broken_beside(&model);
         if self.read {
@@ -77,19 +83,21 @@ impl Args {
             }
         }
         faults.dedup_by_key(|fault| fault.to_string());
-        faults
+        let chosen = self.model.names_files();
+        (faults, if chosen { Unread::default() } else { Unread::beside(&model) })
     }
 
     fn relative<'f>(&self, file: &'f Path) -> &'f Path {
         file.strip_prefix(&self.model.path).unwrap_or(file)
     }
 
-    fn json(&self, faults: &[Error]) -> Value {
+    fn json(&self, faults: &[Error], unread: &Unread) -> Value {
         let wanting = wanting(faults);
         json!({
             "path": path_json(&self.model.path),
-            "sound": faults.is_empty(),
+            "sound": faults.is_empty() && !unread.is_the_model(),
             "every_byte_read": self.read,
+            "unread": unread.json(),
             "faults": faults.iter().map(|fault| with_switches(&fault.to_string())).collect::<Vec<_>>(),
             "fetch_again": wanting.iter().map(|f| path_json(self.relative(f))).collect::<Vec<_>>(),
         })

@@ -77,3 +77,44 @@ fn verify_asks_for_nothing_that_an_old_index_names() {
     let output = run("verify", &[&[folder.path().as_os_str()], &file[..]].concat());
     assert!(output.status.success(), "{output:?}");
 }
+
+#[test]
+fn verify_calls_no_model_complete_that_is_mostly_unread() {
+    let folder = tempfile::tempdir().unwrap();
+    let put = |name: &str, bytes: &[u8]| fs::write(folder.path().join(name), bytes).unwrap();
+    let small = modeldir_fixtures::file(&[modeldir_fixtures::Tensor::random("t", "U8", &[8])]);
+    put("residual.safetensors", &small);
+    put("model-q4k.uqff", &vec![0; 10_000]);
+    let output = run("verify", &[folder.path()]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let says = stdout(&output);
+    assert!(!says.contains("complete") && says.contains("model-q4k.uqff (10000 bytes)"), "{says}");
+
+    // Beside a model of the usual name, the others are copies of it.
+    put("model.safetensors", &small);
+    let output = run("verify", &[folder.path()]);
+    assert!(output.status.success() && !stdout(&output).contains("complete"), "{output:?}");
+    put("model-q4k.uqff", b"x");
+    fs::remove_file(folder.path().join("residual.safetensors")).unwrap();
+    let output = run("verify", &[folder.path()]);
+    assert!(stdout(&output).contains("complete and sound"), "{output:?}");
+}
+
+#[test]
+fn the_files_of_one_rank_are_opened_by_rank_and_number() {
+    let folder = tempfile::tempdir().unwrap();
+    for rank in 0..2 {
+        let name = format!("t{rank}");
+        let bytes =
+            modeldir_fixtures::file(&[modeldir_fixtures::Tensor::random(&name, "U8", &[8])]);
+        fs::write(folder.path().join(format!("model{rank}-mp2.safetensors")), bytes).unwrap();
+    }
+    let output = run("verify", &[folder.path()]);
+    let errors = stderr(&output);
+    assert!(errors.contains("files of 2 ranks") && errors.contains("--of-rank opens"), "{errors}");
+    let of = |rank: &str| {
+        run("inspect", &[folder.path().as_os_str(), "--of-rank".as_ref(), rank.as_ref()])
+    };
+    assert!(stdout(&of("1/2")).contains("t1"), "{:?}", of("1/2"));
+    assert_eq!(of("1/4").status.code(), Some(1));
+}

@@ -11,7 +11,7 @@ use crate::json::JsonError;
 use crate::launch::LaunchError;
 use crate::load::MemoryLimit;
 use crate::partition::PartitionError;
-use crate::rank::RankError;
+use crate::rank::{Rank, RankError};
 
 /// What was wrong, with expected and found values.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -103,6 +103,30 @@ pub enum ErrorKind {
         reason: &'static str,
         /// The files or sets.
         candidates: Vec<PathBuf>,
+    },
+    /// The directory holds weights that are cut for ranks already.
+    #[error(
+        "files of {ranks} ranks, as {writer} writes them ({option} opens those of one rank): {}",
+        Names(files)
+    )]
+    RankFiles {
+        /// The program that writes files of these names.
+        writer: &'static str,
+        /// The number of ranks whose files are there.
+        ranks: usize,
+        /// The option that opens them: `Weights::OfRank`, or `Weights::Files` for parts that are no
+        /// model without those of other ranks.
+        option: &'static str,
+        /// The files.
+        files: Vec<PathBuf>,
+    },
+    /// The directory has no complete set of files for the requested rank and number of ranks.
+    #[error("no whole set of files of rank {rank} of as many ranks; there are: {}", Names(found))]
+    NoRankFiles {
+        /// The requested rank.
+        rank: Rank,
+        /// The files of ranks present.
+        found: Vec<PathBuf>,
     },
     /// The directory has no weights of the requested variant.
     #[error("no weights of variant {}; there are: {}", Quoted(variant), Names(found))]

@@ -80,6 +80,7 @@ impl Choice {
         let reason = match entry.role {
             Role::Weights if self.index.is_some() => IgnoreReason::NotInIndex,
             Role::Weights => IgnoreReason::OtherSet,
+            Role::RankFile => IgnoreReason::RankFile,
             Role::Index => IgnoreReason::UnusedIndex,
             Role::Hidden => IgnoreReason::Hidden,
             Role::Partial => IgnoreReason::Partial,

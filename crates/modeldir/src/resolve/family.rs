@@ -13,6 +13,7 @@ use super::index_file::{IndexFile, read_index};
 use super::listing::{Listing, Role};
 use super::names::{INDEX_ENDING, index_names, is_variant, single_name};
 use super::numbered::NumberedSet;
+use super::rank_files;
 use crate::open_options::{Family, IndexPolicy};
 use crate::{ErrorKind, OpenOptions, Result};
 
@@ -160,6 +161,9 @@ impl<'a> Folder<'a> {
                     self.ambiguous("several indexes (the path of one opens it)", candidates)
                 );
             }
+        }
+        if let Some(refused) = rank_files::refused(self.listing) {
+            return Err(refused.at(self.root));
         }
         let mut lone: Vec<_> = self.lone_files().collect();
         if let Some(remark) = drop_earlier_steps(&mut lone) {

@@ -41,6 +41,9 @@ pub enum IgnoreReason {
     Training,
     /// It holds weights in an unsupported format.
     OtherFormat,
+    /// It is cut for a rank, as vLLM, DeepSeek's converter, TensorRT-LLM or PyTorch's distributed
+    /// checkpoints write it.
+    RankFile,
     /// The index does not name it.
     NotInIndex,
     /// It belongs to another set of weights or to another variant.
@@ -58,6 +61,7 @@ impl fmt::Display for IgnoreReason {
             Self::Partial => "part or lock of a download",
             Self::Training => "state of a training run",
             Self::OtherFormat => "weights of a format that is not read",
+            Self::RankFile => "weights of one rank",
             Self::NotInIndex => "not named by the index",
             Self::OtherSet => "of another set of weights",
             Self::UnusedIndex => "index that is not used",

@@ -81,6 +81,7 @@ pub(super) fn refuse_options(path: &Path, input: Input, options: &OpenOptions) -
     };
     match (&options.weights, chosen) {
         (Weights::Files(_), Some(reason)) => refuse("Weights::Files", reason),
+        (Weights::OfRank(_), Some(reason)) => refuse("Weights::OfRank", reason),
         (Weights::Files(files), None) if files.is_empty() => {
             refuse("Weights::Files", "it lists no file")
         }

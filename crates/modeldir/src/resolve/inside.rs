@@ -62,7 +62,7 @@ impl Inside {
         let mut inside = Self { has_weights: false, folders: Vec::new() };
         for (name, kind) in entries.take(MAX_ENTRIES) {
             match role(&name, kind) {
-                Role::Weights | Role::Index => inside.has_weights = true,
+                Role::Weights | Role::RankFile | Role::Index => inside.has_weights = true,
                 Role::Folder => inside.folders.push(name),
                 _ => {}
             }

@@ -5,6 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::Path;
 
+use super::rank_files::is_rank_file;
 use crate::formats::format_of;
 use crate::weights::natural;
 use crate::{Error, Result};
@@ -41,6 +42,8 @@ pub(super) enum Kind {
 pub(super) enum Role {
     /// Safetensors weights.
     Weights,
+    /// Safetensors weights of one rank.
+    RankFile,
     /// An index of safetensors weights.
     Index,
     /// A weight file or an index whose name starts with a dot.
@@ -150,6 +153,7 @@ pub(super) fn role(name: &OsStr, kind: Kind) -> Role {
         return Role::Training;
     }
     match () {
+        () if is_weights && is_rank_file(&text) => Role::RankFile,
         () if is_weights => Role::Weights,
         () if is_index => Role::Index,
         () if is_legacy || is_legacy_index(&text) => Role::Legacy,
@@ -181,6 +185,8 @@ mod tests {
             ("model.safetensors", Role::Weights),
             ("a b.safetensors", Role::Weights),
             ("MODEL.SAFETENSORS", Role::Weights),
+            ("model0-mp8.safetensors", Role::RankFile),
+            ("rank0.safetensors", Role::RankFile),
             ("MODEL.GGUF", Role::Legacy),
             ("model-q4k.uqff", Role::Legacy),
             ("__0_0.distcp", Role::Legacy),

@@ -35,7 +35,7 @@ pub(crate) fn present(folder: &Path, family: Family) -> Result<Present> {
             Role::Weights if entry.name == *single || numbered.contains(&name) => {
                 &mut present.shards
             }
-            Role::Index | Role::Weights => &mut present.others,
+            Role::Index | Role::Weights | Role::RankFile => &mut present.others,
             _ => continue,
         };
         list.push(name);
@@ -68,6 +68,7 @@ mod tests {
             "model.safetensors.index.fp16.json",
             "adapter_model.safetensors",
             "my_model-1-of-2.safetensors",
+            "model-rank-0-part-0.safetensors",
         ];
         let no_weights = [
             "config.json",

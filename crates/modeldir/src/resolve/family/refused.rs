@@ -6,6 +6,7 @@ use super::Folder;
 use crate::open_options::Family;
 use crate::resolve::inside;
 use crate::resolve::listing::Role;
+use crate::resolve::rank_files;
 use crate::{Error, ErrorKind};
 
 impl Folder<'_> {
@@ -14,6 +15,9 @@ impl Folder<'_> {
     }
 
     pub(super) fn no_weights(&self) -> Error {
+        if let Some(refused) = rank_files::refused(self.listing) {
+            return refused.at(self.root);
+        }
         let found = [Role::Legacy, Role::Partial].into_iter().flat_map(|role| self.of_role(role));
         let folders = inside::with_weights(self.root, self.of_role(Role::Folder));
         let kind = ErrorKind::NoWeights { found: found.collect(), folders };
