@@ -1,5 +1,8 @@
 //! The part of a model for each rank: rules, and how they select parts of tensors; pure.
 
+// Each file is covered; the few with bounded sums say what bounds them.
+#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
+
 mod balance;
 mod companion;
 mod cut;

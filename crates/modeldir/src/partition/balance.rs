@@ -1,5 +1,10 @@
 //! Divides layers among devices of unequal memory.
 
+#![expect(
+    clippy::arithmetic_side_effects,
+    reason = "bytes are 64-bit numbers summed in 128 bits, and devices are a list"
+)]
+
 use super::error::PartitionError;
 use super::placement::LayerSplit;
 use super::rule::Pp;

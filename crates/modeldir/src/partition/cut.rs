@@ -82,13 +82,16 @@ impl Partition {
         quantization: Option<&Quantization>,
         tensors: &[TensorShape<'_>],
     ) -> Result<Cut> {
-        let mut order: Vec<usize> = (0..tensors.len()).collect();
-        order.sort_by_key(|i| tensors[*i].name);
-        let sorted: Vec<TensorShape<'_>> = order.iter().map(|i| tensors[*i]).collect();
+        let mut order: Vec<(usize, TensorShape<'_>)> =
+            tensors.iter().copied().enumerate().collect();
+        order.sort_by_key(|(_, tensor)| tensor.name);
+        let sorted: Vec<TensorShape<'_>> = order.iter().map(|(_, tensor)| *tensor).collect();
         let Cut { parts, report } = self.cut_sorted(topology, quantization, &sorted)?;
         let mut placed = vec![None; tensors.len()];
-        for (i, part) in order.into_iter().zip(parts) {
-            placed[i] = part;
+        for ((i, _), part) in order.into_iter().zip(parts) {
+            if let Some(place) = placed.get_mut(i) {
+                *place = part;
+            }
         }
         Ok(Cut { parts: placed, report })
     }
@@ -96,7 +99,7 @@ impl Partition {
     /// The number of layers, as stated or else from the names.
     pub(super) fn count_layers(&self, decided: &[Decided]) -> usize {
         let told = || decided.iter().filter_map(|decided| decided.layer).max();
-        self.num_layers.unwrap_or_else(|| told().map_or(0, |last| last + 1))
+        self.num_layers.unwrap_or_else(|| told().map_or(0, |last| last.saturating_add(1)))
     }
 
     /// The rules that win for each name, and the matcher that knows the used ones.

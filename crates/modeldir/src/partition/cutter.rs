@@ -69,7 +69,8 @@ impl<'a> Cutter<'a> {
             let ep = decided.ep.and_then(|i| partition.rules.get(i)?.ep);
             decided.expert.filter(|_| ep == Some(Ep::Name))
         };
-        let told = || decided.iter().filter_map(named).max().map_or(0, |last| last + 1);
+        let told =
+            || decided.iter().filter_map(named).max().map_or(0, |last| last.saturating_add(1));
         Ok(Self {
             partition,
             topology,
@@ -167,8 +168,8 @@ impl<'a> Cutter<'a> {
         let mut runs: Vec<Range<usize>> = Vec::new();
         for expert in self.experts(target, count)? {
             match runs.last_mut() {
-                Some(last) if last.end == *expert => last.end += 1,
-                _ => runs.push(*expert..expert + 1),
+                Some(last) if last.end == *expert => last.end = expert.saturating_add(1),
+                _ => runs.push(*expert..expert.saturating_add(1)),
             }
         }
         Ok(Some((dim, runs)))
@@ -222,7 +223,7 @@ impl<'a> Cutter<'a> {
         let Some(heads) = heads.filter(|heads| axis.len.checked_rem(*heads) == Some(0)) else {
             return Ok(());
         };
-        let width = axis.len / heads;
+        let width = axis.len.checked_div(heads).unwrap_or(0);
         let last = self.projection.replace(Projection { name, width });
         let is_beside = |last: &Projection<'_>| siblings_of(last.name) == siblings_of(name);
         match last.filter(is_beside).filter(|last| last.width != width) {

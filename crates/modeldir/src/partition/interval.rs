@@ -1,5 +1,10 @@
 //! The arithmetic of cuts: the ranges of an axis that a rank takes. Pure.
 
+#![expect(
+    clippy::arithmetic_side_effects,
+    reason = "ranges lie within an axis, whose length is a number, and divisors are not 0"
+)]
+
 use std::num::NonZeroUsize;
 use std::ops::Range;
 

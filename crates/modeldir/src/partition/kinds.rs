@@ -41,21 +41,18 @@ impl Kinds {
     fn read(&mut self, name: &str) {
         self.kind.clear();
         self.numbers.clear();
-        let bytes = name.as_bytes();
-        let (mut copied, mut at) = (0, 0);
-        while let Some(skipped) = bytes[at..].iter().position(u8::is_ascii_digit) {
-            let start = at + skipped;
-            at = start + bytes[start..].iter().take_while(|byte| **byte != b'.').count();
-            let begins_segment = start == 0 || bytes[start - 1] == b'.';
-            let Some(number) = number(&name[start..at]).filter(|_| begins_segment) else {
-                continue;
-            };
-            self.kind.push_str(&name[copied..start]);
-            self.kind.extend(DIGITS.get(self.numbers.len()));
-            self.numbers.push(number);
-            copied = at;
+        for (i, segment) in name.split('.').enumerate() {
+            if i > 0 {
+                self.kind.push('.');
+            }
+            match number(segment) {
+                Some(number) => {
+                    self.kind.extend(DIGITS.get(self.numbers.len()));
+                    self.numbers.push(number);
+                }
+                None => self.kind.push_str(segment),
+            }
         }
-        self.kind.push_str(&name[copied..]);
     }
 }
 

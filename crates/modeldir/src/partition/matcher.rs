@@ -48,10 +48,10 @@ impl<'a> Matcher<'a> {
                 continue;
             };
             if by_segment.len() <= from_end {
-                by_segment.resize_with(from_end + 1, HashMap::new);
+                by_segment.resize_with(from_end.saturating_add(1), HashMap::new);
             }
-            for segment in segments {
-                by_segment[from_end].entry(segment).or_default().push(i);
+            if let Some(rules) = by_segment.get_mut(from_end) {
+                segments.into_iter().for_each(|at| rules.entry(at).or_default().push(i));
             }
         }
         let used = vec![false; rules.len()];
@@ -91,7 +91,9 @@ impl<'a> Matcher<'a> {
             let Some(rule) = self.rules.get(i) else { continue };
             let Some(numbers) = rule.pattern.numbers(name) else { continue };
             decided.matched = true;
-            self.used[i] = true;
+            if let Some(used) = self.used.get_mut(i) {
+                *used = true;
+            }
             found.layer = found.layer.or(numbers.layer);
             found.expert = found.expert.or(numbers.expert);
             let set = |field: &mut Option<usize>, says: bool| {

@@ -1,5 +1,10 @@
 //! Patterns for the names of tensors: dotted segments, wildcards, and two numbers to find.
 
+#![expect(
+    clippy::arithmetic_side_effects,
+    reason = "positions in a list of segments, or in a text"
+)]
+
 mod parse;
 
 use std::fmt;

@@ -1,5 +1,10 @@
 //! The layers of a pipeline stage, and the experts of an expert-parallel rank.
 
+#![expect(
+    clippy::arithmetic_side_effects,
+    reason = "layers and experts of a rank lie within their number, and no size is 0"
+)]
+
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
@@ -41,8 +46,8 @@ impl LayerSplit {
         // The number of stages before a given one that get one more layer.
         let extra = |stage: usize| match self {
             Self::Front => stage.min(more),
-            Self::Back => (stage + more).saturating_sub(size),
-            _ => (stage + more + 1).saturating_sub(size).min(more),
+            Self::Back => stage.saturating_add(more).saturating_sub(size),
+            _ => stage.saturating_add(more).saturating_add(1).saturating_sub(size).min(more),
         };
         if let Self::Sizes(sizes) = self {
             let total = sizes.iter().try_fold(0, |sum: usize, size| sum.checked_add(*size));

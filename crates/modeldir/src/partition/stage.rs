@@ -34,7 +34,7 @@ impl Stage {
     /// Whether the stage holds a tensor, from its rule and the layer in its name.
     pub(super) fn holds(&self, name: &str, pp: Option<Pp>, layer: Option<usize>) -> Result<bool> {
         let (rank, size) = (self.at.rank(), self.at.size());
-        let (is_first, is_last) = (rank == 0, rank + 1 == size);
+        let (is_first, is_last) = (rank == 0, rank.checked_add(1) == Some(size));
         Ok(match (pp, layer) {
             (Some(Pp::Everywhere), _) | (None, None) => true,
             (Some(Pp::First), _) => is_first,

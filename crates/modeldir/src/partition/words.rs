@@ -29,14 +29,14 @@ pub(super) struct Works<'a>(pub(super) &'a [usize]);
 
 impl fmt::Display for Works<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [first, rest @ ..] = self.0 else {
+        let Some((last, others)) = self.0.split_last() else {
             return write!(f, "; no number up to {MAX_TRIED} would do");
         };
-        write!(f, "; {first}")?;
-        for (i, size) in rest.iter().enumerate() {
-            write!(f, "{}{size}", if i + 1 == rest.len() { " or " } else { ", " })?;
+        f.write_str("; ")?;
+        for (i, size) in others.iter().enumerate() {
+            write!(f, "{}{size}", if i == 0 { "" } else { ", " })?;
         }
-        f.write_str(" would do")
+        write!(f, "{}{last} would do", if others.is_empty() { "" } else { " or " })
     }
 }
 
@@ -45,7 +45,7 @@ pub(super) struct Divisors(pub(super) usize);
 
 impl fmt::Display for Divisors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Works(&sizes_that_do(|size| self.0 % size == 0)).fmt(f)
+        Works(&sizes_that_do(|size| self.0.checked_rem(size) == Some(0))).fmt(f)
     }
 }
 
@@ -98,7 +98,10 @@ impl fmt::Display for Shown<'_> {
         for (i, name) in self.0.iter().take(10).enumerate() {
             write!(f, "{}{}", if i == 0 { "" } else { ", " }, Quoted(name))?;
         }
-        if self.0.len() > 10 { write!(f, " and {} more", self.0.len() - 10) } else { Ok(()) }
+        match self.0.len().saturating_sub(10) {
+            0 => Ok(()),
+            more => write!(f, " and {more} more"),
+        }
     }
 }
 
