@@ -1,9 +1,9 @@
 //! The rank of this process in a distributed job, from environment variables of its launcher.
 //!
-//! A launcher decides if its rank and size are both set and not empty. [`rank_from_env`] takes the
-//! first such pair in the order of [`Launcher::ALL`]; a half-set pair yields to a complete one. A
-//! process without a launcher has no rank: a default of 0 would make every process load the same
-//! part.
+//! Each launcher sets a pair of variables, rank and size. A pair is complete if both are set and
+//! not empty. [`rank_from_env`] takes the first complete pair in the order of [`Launcher::ALL`]; a
+//! half-set pair yields to a complete one. A process without a launcher has no rank: a default of 0
+//! would make every process load the same part.
 //!
 //! | launcher | rank | size | rank on the host | ranks on the host |
 //! | --- | --- | --- | --- | --- |
@@ -19,8 +19,8 @@
 //! Of two complete pairs the inner launcher's wins: `srun` may start one torchrun per node, whose
 //! processes have their rank from torchrun. But operators of Kubernetes set `RANK` and `WORLD_SIZE`
 //! of a pod, which may start `mpirun`. So if `LOCAL_RANK` is unset, `RANK` and `WORLD_SIZE` that
-//! contradict another complete pair are an error. If two pairs are equal, the second one's numbers
-//! on the host complete those of the first.
+//! contradict another complete pair are an error. If the first launcher does not state the rank on
+//! the host, another complete pair with the same rank and size gives it.
 //!
 //! Slurm sets `SLURM_PROCID` and `SLURM_NTASKS` also in the body of an `sbatch` script, which is a
 //! single process. Only `srun` sets `SLURM_STEP_NUM_TASKS`; without it, Slurm's variables are

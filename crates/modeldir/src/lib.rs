@@ -36,8 +36,8 @@
 //! | [`ModelDir::generation_config`], [`ModelDir::tokenizer`] and their files | one JSON file | a broken file |
 //!
 //! `load`, `stream`, `load_into`, `map` and `save` each have a form with options: `load_with`,
-//! `stream_with`, `load_into_with`, `map_with`, `save_with`. One [`LoadOptions`] serves every way
-//! of loading.
+//! `stream_with`, `load_into_with`, `map_with`, `save_with`. All ways of loading share
+//! [`LoadOptions`]; mapping has [`MapOptions`], and saving [`SaveOptions`].
 //!
 //! # Promises
 //!

@@ -24,8 +24,9 @@ pub struct OpenOptions {
     pub missing_shards: MissingShards,
     /// Limits and rules for the headers of the shards.
     pub header: HeaderOptions,
-    /// What shows, whenever the tensors are read, that a shard has not changed since its header was
-    /// read. [`Unchanged::ByteLen`] opens models on file systems whose times or inode numbers move.
+    /// How each read of tensors checks that a shard has not changed since its header was read.
+    /// [`Unchanged::ByteLen`] is for file systems whose times or inode numbers change without a
+    /// write.
     pub unchanged: Unchanged,
     /// The most shards that a model may have; 100,000 by default.
     pub max_shards: usize,
@@ -66,10 +67,10 @@ impl From<Weights> for OpenOptions {
 
 /// The choice of weight files in a directory.
 ///
-/// The choice applies to the path of a directory. With the path of one weight file or of an index,
-/// a list of files, a rank, a family or a variant is
-/// [`ErrorKind::UnusableOption`](crate::ErrorKind::UnusableOption); with the path of an index, so
-/// is [`IndexPolicy::Ignore`].
+/// The choice applies to the path of a directory. If the path is that of a weight file or an index,
+/// a list of files, a rank, a family or a variant is the error
+/// [`ErrorKind::UnusableOption`](crate::ErrorKind::UnusableOption), and for the path of an index
+/// [`IndexPolicy::Ignore`] is as well.
 ///
 /// ```
 /// use modeldir::ModelDir;

@@ -1,4 +1,10 @@
 //! The part of a model for each rank: rules, and how they select parts of tensors; pure.
+//!
+//! A [`Partition`] is a list of [`Rule`]s and their options. A [`Topology`] is the place of one
+//! rank in a job. [`ModelDir::plan_for`](crate::ModelDir::plan_for) applies both to a model and
+//! returns the plan of that rank; [`Partition::cut`] applies them to names, dtypes and shapes
+//! alone. Rules come from [`ModelDir::partition`](crate::ModelDir::partition) (built in), from a
+//! JSON file ([`Partition::from_file`]), or from code.
 
 // Each file is covered; the few with bounded sums say what bounds them.
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]

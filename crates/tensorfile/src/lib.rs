@@ -1,15 +1,15 @@
 //! Reads and writes one safetensors file.
 //!
 //! A file is an 8-byte length, a header in JSON that gives each tensor a name, a dtype, a shape and
-//! a range of bytes, and then the bytes. [`TensorFile`] opens one: it reads the header only, and
-//! then tensors by name, whole ([`read`](TensorFile::read)) or in part
-//! ([`read_selection`](TensorFile::read_selection)), into memory of their own; or maps the file
-//! ([`map`](TensorFile::map)). [`Header`] is a checked header on its own; [`Tensor`] is bytes with
-//! a dtype and a shape; [`Writer`] makes a file.
+//! a range of bytes, and then the bytes. [`TensorFile`] opens one, which reads only the header. It
+//! then reads tensors by name, whole ([`read`](TensorFile::read)) or in part
+//! ([`read_selection`](TensorFile::read_selection)), or maps the file ([`map`](TensorFile::map)).
+//! [`Header`] is a checked header on its own; [`Tensor`] is bytes with a dtype and a shape;
+//! [`Writer`] makes a file.
 //!
 //! Whatever the bytes, a call returns a result, or an [`Error`] that names the file and the tensor.
-//! It never panics or aborts, and allocates nothing by a length that the file does not have. Files
-//! are accepted and refused as by the `safetensors` crate 0.8.0, except that a name or a metadata
+//! It never panics or aborts, and checks a length against the file before it allocates. Files are
+//! accepted and refused as by the `safetensors` crate 0.8.0, except that a name or a metadata
 //! key given twice, a tensor written as an array and a header over the limits of [`HeaderOptions`]
 //! are refused. The crate starts no threads; only [`SourceFile`], [`Writer::save`] and the
 //! [`ReadAt`] in use do I/O.

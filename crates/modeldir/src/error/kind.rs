@@ -81,7 +81,7 @@ pub enum ErrorKind {
         /// The name of the format.
         format: &'static str,
     },
-    /// Nothing has this path, and it looks like something else than a path.
+    /// Nothing exists at the path, which looks like an address, a hub name or an unexpanded path.
     #[error("{0}")]
     NotLocal(Given),
     /// The path is that of a file beside the weights, such as `config.json`.
@@ -162,7 +162,7 @@ pub enum ErrorKind {
         missing: Vec<PathBuf>,
     },
     /// Shards named by the index are missing, and other weight files exist that may be the model:
-    /// the index is of another one, or the files were renamed.
+    /// the index belongs to another model, or the files were renamed.
     #[error(
         "names missing shards ({}), and {} {} there with {held} of their {lost} tensors; {option} \
          opens what is there, and the path of the index opens the index",

@@ -8,7 +8,8 @@ use super::available::MemoryCheck;
 use super::cancel::Cancel;
 use super::progress::Progress;
 
-/// Options of a load, the same for every way of loading. Every field has a default.
+/// Options of a load, the same for every way of loading. Every field has a default. Mapping has
+/// [`MapOptions`](crate::MapOptions) instead.
 ///
 /// ```
 /// use std::sync::Arc;
