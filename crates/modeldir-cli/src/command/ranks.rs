@@ -12,9 +12,10 @@ use crate::ranks::JobPlan;
 const AFTER: &str = "\
 Columns:
   bytes       what the rank holds
-  share       the same, of all bytes of the model
-  replicated  the part of it that other ranks hold too
-  read        bytes read from files, with those between the rows that are cut
+  share       these bytes in per cent of all bytes of the model
+  replicated  those of them that other ranks hold too
+  read        bytes read from files, including gaps between the parts
+  reads       number of reads
 
 Examples:
   modeldir ranks Llama-3.1-70B --tp 8

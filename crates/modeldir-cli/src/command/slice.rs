@@ -32,7 +32,8 @@ pub(crate) struct Args {
     model: ModelArgs,
     /// Name of the tensor
     name: String,
-    /// Range of each dimension, such as 0..2,:,3: 0 and 1, all, and 3 alone [default: all]
+    /// Range of each dimension: 0..2 is 0 and 1, 3 is 3 alone, : is all; such as 0..2,:,3 [default:
+    /// all]
     ranges: Option<Ranges>,
     /// Maximum number of values to print
     #[arg(long, value_name = "N", default_value_t = 8)]
