@@ -43,12 +43,11 @@ impl fmt::Display for Given {
             }
             Self::Repository { name, snapshot } => {
                 let name = Quoted(name);
-                write!(f, "no such file; it looks like the repository {name} of the hub: ")?;
+                write!(f, "no such file; it looks like a repository of the hub ({name}): ")?;
+                f.write_str("hub::snapshot finds it in the cache, ")?;
                 match snapshot {
-                    Some(path) => {
-                        write!(f, "hub::snapshot finds it in the cache, at {}", PathText(path))
-                    }
-                    None => f.write_str("hub::snapshot finds one in the cache, where it is not"),
+                    Some(path) => write!(f, "at {}", PathText(path)),
+                    None => f.write_str("where it is not yet"),
                 }
             }
             Self::Unexpanded { start } => write!(
@@ -56,6 +55,34 @@ impl fmt::Display for Given {
                 "no such file; the shell did not expand {}, as it does without quotes",
                 Quoted(start)
             ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Given;
+    use std::path::PathBuf;
+
+    #[test]
+    fn messages_say_what_was_given_and_what_would_do() {
+        let repository = |snapshot: Option<&str>| Given::Repository {
+            name: "org/name".into(),
+            snapshot: snapshot.map(PathBuf::from),
+        };
+        let address = |scheme: &str, path: Option<&str>| Given::Address {
+            scheme: scheme.into(),
+            path: path.map(PathBuf::from),
+        };
+        for (given, says) in [
+            (repository(None), "finds it in the cache, where it is not yet"),
+            (repository(Some("/c/1")), "a repository of the hub (\"org/name\"): hub::snapshot"),
+            (repository(Some("/c/1")), "in the cache, at /c/1"),
+            (address("s3", None), "addresses are not read, only local paths"),
+            (address("file", Some("/m")), "only local paths; the path in it is /m"),
+            (Given::Unexpanded { start: "~".into() }, "the shell did not expand \"~\""),
+        ] {
+            assert!(given.to_string().contains(says), "{given}");
         }
     }
 }

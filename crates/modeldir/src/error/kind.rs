@@ -85,7 +85,7 @@ pub enum ErrorKind {
     #[error("{0}")]
     NotLocal(Given),
     /// The path is that of a file beside the weights, such as `config.json`.
-    #[error("is a file beside the weights, not an index; open the folder that it is in")]
+    #[error("is a configuration or a tokenizer, not an index; open the folder that it is in")]
     BesideWeights,
     /// An option does not apply to the file or directory that was opened.
     #[error("{option} does not apply here: {reason}")]
