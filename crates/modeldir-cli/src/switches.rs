@@ -1,11 +1,12 @@
 //! Messages of the library, with switches in place of the options of the library.
 
 /// What messages of the library say about options, and what a person at a terminal can do.
-const SWITCHES: [(&str, &str); 12] = [
+const SWITCHES: [(&str, &str); 13] = [
     ("Existing::Replace", "--replace"),
     ("IndexPolicy::Ignore", "--ignore-index"),
     ("Misaligned::Cover takes", "rules with \"misaligned\": \"cover\" take"),
     ("Partition::unmatched is Error", "the rules say \"unmatched\": \"error\""),
+    ("Unchanged::ByteLen", "--by-length"),
     ("Uneven::Balanced", "--uneven balanced"),
     ("Uneven::Chunk", "--uneven chunk"),
     ("Weights::Files", "--file"),

@@ -10,8 +10,9 @@ use tensorfile::reserve::{self, NoMemory};
 use crate::partition::{Partition, PartitionError, Topology};
 use crate::{ErrorKind, Result};
 
-/// The metadata keys of a part: its topology and rules, as JSON, and the directory it comes from.
-pub(crate) const KEYS: [&str; 3] = ["modeldir.topology", "modeldir.rules", "modeldir.source"];
+/// The metadata keys of a part: its rank and rules, as JSON, and the directory it comes from. The
+/// rank comes first in the order of keys.
+pub(crate) const KEYS: [&str; 3] = ["modeldir.rank", "modeldir.rules", "modeldir.source"];
 
 /// The part of a model that a directory holds, which a rank of a distributed job has saved.
 ///

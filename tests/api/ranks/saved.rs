@@ -101,7 +101,7 @@ fn a_whole_model_is_the_part_of_no_rank() {
 fn a_record_that_no_save_writes_is_an_error_of_the_part_alone() {
     let (model, rules) = llama();
     let folder = tempfile::tempdir().unwrap();
-    let keys = ["modeldir.topology", "modeldir.rules", "modeldir.source"];
+    let keys = ["modeldir.rank", "modeldir.rules", "modeldir.source"];
     let metadata = keys.map(|key| (key.to_owned(), "[".repeat(100_000))).into();
     let options = SaveOptions { metadata, ..SaveOptions::default() };
     model.load().unwrap().save_with(folder.path(), &options).unwrap();

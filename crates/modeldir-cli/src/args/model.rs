@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use modeldir::options::{IndexPolicy, Weights};
-use modeldir::{ModelDir, Rank};
+use modeldir::options::{IndexPolicy, Unchanged, Weights};
+use modeldir::{ModelDir, OpenOptions, Rank};
 
 /// Options that choose the model.
 #[derive(Args, Clone, Debug)]
@@ -17,6 +17,10 @@ pub(crate) struct ModelArgs {
     /// Find the weights by the names of files, not by the index
     #[arg(long)]
     ignore_index: bool,
+    /// Take the length of a file alone as proof that it is unchanged, for file systems whose times
+    /// or inode numbers move
+    #[arg(long)]
+    by_length: bool,
     /// Open this weight file of the directory and no other; may be repeated
     #[arg(long, value_name = "NAME", conflicts_with_all = ["variant", "ignore_index"])]
     file: Vec<PathBuf>,
@@ -45,6 +49,7 @@ impl ModelArgs {
             ([], None) => Weights::Named { family: None, variant: self.variant.clone(), index },
             (files, None) => Weights::Files(files.to_vec()),
         };
-        ModelDir::open_with(&self.path, &weights.into())
+        let unchanged = if self.by_length { Unchanged::ByteLen } else { Unchanged::Identity };
+        ModelDir::open_with(&self.path, &OpenOptions { unchanged, ..weights.into() })
     }
 }

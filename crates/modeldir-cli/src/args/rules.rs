@@ -35,15 +35,22 @@ impl RuleArgs {
     /// The rules for a model.
     ///
     /// The rules of a file come before the built-in ones of the model type, so that a file need
-    /// only state differences. A model type without built-in rules needs a file.
+    /// only state differences. A model type without built-in rules needs a file. A part that a
+    /// rank has saved has the rules that cut it.
     ///
     /// # Errors
     ///
     /// A file that cannot be read or holds no rules, a broken configuration, or no rules at all.
     pub(crate) fn partition(&self, model: &ModelDir) -> Result<Partition> {
         let own = self.rules.as_ref().map(Partition::from_file).transpose()?;
+        let part = model.rank_part()?.map(|part| part.rules);
         let config = model.config();
         let mut partition = match own {
+            // A saved part was cut by the rules of the file and, maybe, built-in ones.
+            None if part.is_some() => part.unwrap_or_default(),
+            Some(own) if part.is_some() => {
+                part.filter(|part| part.rules.starts_with(&own.rules)).unwrap_or(own)
+            }
             None => match config.and_then(|config| Ok(Partition::for_config(config)?)) {
                 Err(error) if lacks_rules(&error) => {
                     return Err(format!("{error}; --rules FILE reads rules from a file").into());

@@ -17,7 +17,10 @@ pub(crate) fn command(name: &str) -> Command {
             command.env_remove(format!("{launcher}{number}"));
         }
     }
-    for variable in ["WORLD_SIZE", "LOCAL_WORLD_SIZE", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"] {
+    for variable in ["WORLD_SIZE", "LOCAL_WORLD_SIZE", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"]
+        .into_iter()
+        .chain(["FLUX_TASK_RANK", "FLUX_JOB_SIZE", "PALS_RANKID", "PALS_SIZE", "PMIX_RANK"])
+    {
         command.env_remove(variable);
     }
     command

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
+use std::path::Path;
 
 use modeldir::{ModelDir, Selection};
 use serde_json::{Value, json};
@@ -221,4 +222,29 @@ fn rank_load_is_no_rank_by_default() {
     assert!(stderr(&more).contains("make 8 ranks, and there are 4"), "{more:?}");
     let staged = run(&["--rank=3/4", "--tp=2", "--pp=2"]);
     assert!(stdout(&staged).starts_with("rank 3 of 4 (--rank): 11 tensors, "), "{staged:?}");
+}
+
+#[test]
+fn a_saved_part_is_loaded_by_its_rank_and_refused_to_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let rules = folder.path().join("rules.json");
+    fs::write(&rules, r#"{"rules": [{"match": "model.norm.weight", "tp": "col"}]}"#).unwrap();
+    let to = folder.path().join("parts");
+    let load = |path: &Path, rank: &str, more: &[&OsStr]| {
+        let rank = ["--rank", rank].map(OsStr::new);
+        run("rank-load", &[&[path.as_os_str()], &rank[..], more].concat())
+    };
+    let part = to.join("rank-1-of-2");
+    let digest =
+        |output| stdout(&output).split(" digest ").nth(1).map(|text| text[..64].to_owned());
+    for more in [vec![], vec![OsStr::new("--rules"), rules.as_os_str()]] {
+        let saving = [&more[..], &["--replace", "--save"].map(OsStr::new), &[to.as_os_str()]];
+        let saved = digest(load(&llama(), "1/2", &saving.concat()));
+        assert!(saved.is_some());
+        assert_eq!(digest(load(&part, "1/2", &more)), saved);
+        let error = stderr(&load(&part, "0/2", &more));
+        assert!(error.contains("holds the part of rank 1/2, not that of rank 0/2"), "{error}");
+    }
+    let uneven = stderr(&load(&part, "1/2", &["--uneven=chunk".as_ref()]));
+    assert!(uneven.contains("cut by other rules"), "{uneven}");
 }
