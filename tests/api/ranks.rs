@@ -14,6 +14,8 @@ mod numpy;
 mod families;
 // Plans that transformers ships.
 mod plans;
+// Names and shapes that transformers saves.
+mod types;
 // Plans of ranks that are mapped, narrowed and saved.
 mod kept;
 mod saved;

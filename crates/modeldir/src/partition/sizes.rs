@@ -79,7 +79,9 @@ impl Sizes {
         let is_derived =
             DERIVED_HEAD_DIM.contains(&model_type) && config.num_attention_heads().is_some();
         Self {
-            hidden: config.hidden_size().or(defaults.map(|class| class.hidden)),
+            hidden: hidden_of_part(config)
+                .or(config.hidden_size())
+                .or(defaults.map(|class| class.hidden)),
             query,
             kv: match is_stated("num_key_value_heads") {
                 true => config.num_key_value_heads().or(query),
@@ -89,6 +91,13 @@ impl Sizes {
             experts: config.num_experts(),
         }
     }
+}
+
+/// The width of the language model within another, whose own width may be another number.
+fn hidden_of_part(config: &ModelConfig) -> Option<usize> {
+    let mut parts = SCOPES.iter().skip(1);
+    let stated = parts.find_map(|scope| config.raw().pointer(&format!("{scope}/hidden_size")));
+    usize::try_from(stated?.as_u64()?).ok()
 }
 
 /// Key and value heads that the configuration does not state by their usual name: another name of

@@ -81,7 +81,8 @@ const STACKED_EXPERTS: &[Line] = &[
     line("**.(mlp|block_sparse_moe).switch_mlp.down_proj.*", Take::In).stacked(),
 ];
 
-/// The same with inputs before outputs.
+/// The same with inputs before outputs, as they are published. What transformers 5 saves of such a
+/// model has outputs first, and contradicts the lengths of the configuration.
 const TRANSPOSED_EXPERTS: &[Line] = &[
     line("**.mlp.experts.gate_up_proj*", Take::GateUp).stacked().transposed(),
     line("**.mlp.experts.down_proj*", Take::In).stacked().transposed(),
@@ -127,7 +128,7 @@ const TOGETHER: &[Line] = &[
 
 const GPT_NEOX: &[Line] = &[
     line("**.embed_in.*", Take::Vocab).embedding(),
-    line("**.embed_out.*", Take::Vocab).on(Pp::Last),
+    line("**.(embed_out|lm_head).*", Take::Vocab).on(Pp::Last),
     line("**.final_layer_norm.*", Take::Whole).on(Pp::Last),
     line("**.attention.query_key_value.*", Take::Together),
     line("**.attention.(bias|masked_bias)", Take::Whole),
