@@ -5,6 +5,29 @@
 //! returns the plan of that rank; [`Partition::cut`] applies them to names, dtypes and shapes
 //! alone. Rules come from [`ModelDir::partition`](crate::ModelDir::partition) (built in), from a
 //! JSON file ([`Partition::from_file`]), or from code.
+//!
+//! A rule cuts the outputs or the inputs of a layer. Where these lie in a stored tensor is known for
+//! the layouts below, by the file of `partition/layouts` in the last column. A tensor of any other
+//! layout is refused under a built-in rule, with its leaf, dtype and method; a
+//! [`Rule`] of the caller may say where to cut it.
+//!
+//! | layout | cut | by |
+//! | --- | --- | --- |
+//! | floats of any width, with biases; `Conv1D`; stacked experts | yes | `plain` |
+//! | GPTQ: words of 32 or 64 bits, 2, 4 or 8 bits, with and without `desc_act` | yes | `gptq` |
+//! | GPTQ with 3 bits | along outputs, unless zero points are packed | `gptq` |
+//! | AWQ `gemm` | yes | `awq` |
+//! | AWQ `gemv` | yes, along inputs at words of zero points | `awq_gemv` |
+//! | compressed-tensors: packed, float and integer | yes | `compressed_tensors`, `fp8` |
+//! | 8-bit floats or integers with scales by block, output or tensor | yes | `fp8` |
+//! | NVFP4 | yes | `nvfp4`, `compressed_tensors` |
+//! | MXFP4 | yes | `mxfp4` |
+//! | MLX, 2 to 8 bits, and its MXFP4, MXFP8 and NVFP4 | yes, along inputs at groups | `mlx` |
+//! | bitsandbytes, 8 bits | yes | `bitsandbytes` |
+//! | EETQ | yes | `eetq` |
+//! | bitsandbytes, 4 bits, in any dtype | no: blocks cross rows | `bitsandbytes` |
+//! | AQLM, BitBLAS, BitNet, `comfy_quant`, EXL2, EXL3, FP-Quant, HIGGS, HQQ, Marlin, `ModelOpt` INT4, QQQ, QTIP, Quanto, QuIP#, SINQ, sparse weights of compressed-tensors, SpQR, SqueezeLLM, SVDQuant, torchao, VPTQ | no | `refused` |
+//! | all others | no, unless a rule of the caller says where | none |
 
 // Each file is covered; the few with bounded sums say what bounds them.
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]

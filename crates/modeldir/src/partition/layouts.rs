@@ -4,23 +4,7 @@
 //! in the list. A macro could make one line of the two, but `cargo fmt` would then no longer find
 //! the files.
 //!
-//! | layout | cut | by |
-//! | --- | --- | --- |
-//! | floats of any width, with biases; `Conv1D`; stacked experts | yes | `plain` |
-//! | GPTQ: words of 32 or 64 bits, 2, 4 or 8 bits, with and without `desc_act` | yes | `gptq` |
-//! | GPTQ with 3 bits | along outputs, unless zero points are packed | `gptq` |
-//! | AWQ `gemm` | yes | `awq` |
-//! | AWQ `gemv` | yes, along inputs at words of zero points | `awq_gemv` |
-//! | compressed-tensors: packed, float and integer | yes | `compressed_tensors`, `fp8` |
-//! | 8-bit floats or integers with scales by block, output or tensor | yes | `fp8` |
-//! | NVFP4 | yes | `nvfp4`, `compressed_tensors` |
-//! | MXFP4 | yes | `mxfp4` |
-//! | MLX, 2 to 8 bits, and its MXFP4, MXFP8 and NVFP4 | yes, along inputs at groups | `mlx` |
-//! | bitsandbytes, 8 bits | yes | `bitsandbytes` |
-//! | EETQ | yes | `eetq` |
-//! | bitsandbytes, 4 bits, in any dtype | no: blocks cross rows | `bitsandbytes` |
-//! | AQLM, BitBLAS, BitNet, `comfy_quant`, EXL2, EXL3, FP-Quant, HIGGS, HQQ, Marlin, `ModelOpt` INT4, QQQ, QTIP, Quanto, QuIP#, SINQ, sparse weights of compressed-tensors, SpQR, SqueezeLLM, SVDQuant, torchao, VPTQ | no | `refused` |
-//! | all others | no, unless a rule of the caller says where | none |
+//! The documentation of `partition` has the table of what is cut.
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
