@@ -12,9 +12,11 @@ pub(super) fn axis(tensor: &Member<'_>, side: Side) -> Located {
         let along = if side == Side::Out { axes.out } else { axes.inputs };
         return Ok(along.and_then(|along| tensor.along(along.dim, along.per)));
     }
-    // A single number has no axis, unless its layer has one output.
+    // A single number has no axis, unless its layer has one output. A matrix of one word does: it
+    // may hold packed numbers.
     let is_one = tensor.tensor.shape.iter().all(|len| *len == 1);
-    if is_one && !plain::is_of_layer(tensor.leaf) {
+    let is_word = tensor.rank() > 1 && !plain::is_float(tensor.tensor.dtype);
+    if is_one && !is_word && !plain::is_of_layer(tensor.leaf) {
         return Ok(None);
     }
     layout_of(tensor)?.axis(tensor, side)

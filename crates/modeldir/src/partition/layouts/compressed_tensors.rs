@@ -115,6 +115,10 @@ fn zero_point(tensor: &Member<'_>, side: Side) -> Located {
     if tensor.tensor.shape.get(dim) == Some(&len) {
         return Ok(tensor.plain(dim));
     }
-    let word = tensor.tensor.dtype.bits() as usize;
-    blocks(tensor, dim, len, &[Some(per_word(tensor.quantization, word)?)])
+    let per = per_word(tensor.quantization, tensor.tensor.dtype.bits() as usize)?;
+    // One word for all outputs still has a number for each, unlike one scale.
+    if tensor.tensor.shape.get(dim) == Some(&len.div_ceil(per.get())) {
+        return Ok(Some(OnDisk { dim, per, stored: NonZeroUsize::MIN, len }));
+    }
+    blocks(tensor, dim, len, &[])
 }

@@ -49,7 +49,7 @@ pub(in crate::partition) fn is_of_layer(leaf: &str) -> bool {
 }
 
 /// Whether elements are floats of any width.
-pub(super) fn is_float(dtype: Dtype) -> bool {
+pub(in crate::partition) fn is_float(dtype: Dtype) -> bool {
     !matches!(
         dtype,
         Dtype::Bool

@@ -155,6 +155,28 @@ fn compressed_tensors_pack_inputs_of_weights_and_outputs_of_zero_points() {
 }
 
 #[test]
+fn one_packed_word_is_not_one_number_for_all() {
+    let weights = json!({"num_bits": 4, "group_size": 8});
+    let packed = json!({"quant_method": "compressed-tensors", "format": "pack-quantized",
+        "config_groups": {"group_0": {"weights": weights}}});
+    let gptq = json!({"quant_method": "gptq", "bits": 4, "group_size": 8});
+    let of_gptq: &[Given<'_>] = &[
+        ("m.qweight", Dtype::I32, &[1, 8]),
+        ("m.qzeros", Dtype::I32, &[1, 1]),
+        ("m.scales", Dtype::F16, &[1, 8]),
+    ];
+    let of_packed: &[Given<'_>] = &[
+        ("m.weight_packed", Dtype::I32, &[8, 2]),
+        ("m.weight_scale", Dtype::BF16, &[8, 2]),
+        ("m.weight_zero_point", Dtype::I32, &[1, 2]),
+    ];
+    for (scheme, tensors) in [(gptq, of_gptq), (packed, of_packed)] {
+        let error = parts(Some(scheme), json!({"tp": "col"}), tensors).unwrap_err().to_string();
+        assert!(error.contains("over 2 ranks cut blocks of 8"), "{error}");
+    }
+}
+
+#[test]
 fn fp8_has_a_scale_for_a_block_an_output_or_all() {
     let weight: Given<'_> = ("m.weight", Dtype::F8E4M3, &[512, 1024]);
     let weight = (weight, dim(0, 256..512), dim(1, 512..1024));
