@@ -72,13 +72,28 @@ pub(super) fn scales(
     if tensor.rank() == weight.rank() {
         return blocks(tensor, dim, len, &sizes);
     }
-    // One for each output.
-    match tensor.dim_from_end(0) {
-        Some(last) if last.checked_add(2) == Some(weight.rank()) && side == Side::Out => {
-            blocks(tensor, last, len, &sizes)
-        }
-        _ => Ok(None),
+    if is_spread(tensor, weight) {
+        return blocks(tensor, dim.saturating_mul(2), len, &sizes);
     }
+    // One for each output.
+    let by_output =
+        tensor.dim_from_end(0).filter(|last| last.checked_add(2) == Some(weight.rank()));
+    match (by_output, side) {
+        (Some(last), Side::Out) => blocks(tensor, last, len, &sizes),
+        (Some(_), Side::In) => Ok(None),
+        (None, _) => {
+            let experts = experts_of_scales(tensor, Some(weight)).map_or(0, |_| 1);
+            let is_of_all = tensor.tensor.shape.iter().skip(experts).all(|len| *len == 1);
+            if is_of_all { Ok(None) } else { Err(NO_BLOCK.into()) }
+        }
+    }
+}
+
+/// Whether a dimension of 1 follows each of the weight's, as `ModelOpt` stores scales of blocks.
+fn is_spread(tensor: &Member<'_>, weight: &Member<'_>) -> bool {
+    let (is_double, shape) =
+        (tensor.rank() == weight.rank().saturating_mul(2), tensor.tensor.shape);
+    is_double && shape.iter().skip(1).step_by(2).all(|len| *len == 1)
 }
 
 /// The place of an axis, on `dim`, in scales whose weight is in another directory.

@@ -6,7 +6,8 @@
 //! | `weight`, and parameters of any name | as of a plain weight |
 //! | `…_scale`, `…_scale_inv` of it | blocks of the weight; or out alone; or none |
 //!
-//! Experts lie before these, unless one scale is for all experts.
+//! Experts lie before these, unless one scale is for all experts. `ModelOpt` stores scales of blocks
+//! with a dimension of 1 after each.
 
 use tensorfile::Dtype;
 

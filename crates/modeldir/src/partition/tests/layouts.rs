@@ -204,6 +204,25 @@ fn fp8_has_a_scale_for_a_block_an_output_or_all() {
 }
 
 #[test]
+fn scales_of_blocks_may_have_twice_the_dimensions() {
+    let weight: Given<'_> = ("m.weight", Dtype::F8E4M3, &[512, 1024]);
+    let weight = (weight, dim(0, 256..512), dim(1, 512..1024));
+    let scale: Given<'_> = ("m.weight_scale", Dtype::F32, &[4, 1, 8, 1]);
+    let scheme = json!({"quant_method": "modelopt", "quant_algo": "FP8_PB_WO"});
+    check(Some(scheme), &[weight, (scale, dim(0, 2..4), dim(2, 4..8))]);
+}
+
+#[test]
+fn scales_in_no_known_relation_to_their_weight_are_refused() {
+    let tensors: &[Given<'_>] =
+        &[("m.weight", Dtype::F8E4M3, &[512, 1024]), ("m.weight_scale", Dtype::F32, &[4, 2, 8])];
+    for rule in ["col", "row"] {
+        let error = parts(None, json!({ "tp": rule }), tensors).unwrap_err().to_string();
+        assert!(error.ends_with("the size of its blocks is not known"), "{error}");
+    }
+}
+
+#[test]
 fn the_last_block_may_be_short() {
     let scheme = json!({"quant_method": "fp8", "weight_block_size": [128, 128]});
     let rule = json!({"tp": {"split": {"axis": "out", "align": 128, "uneven": "balanced"}}});
