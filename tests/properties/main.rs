@@ -9,7 +9,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
-use modeldir_properties::PROPERTIES;
+use modeldir_fixtures::random_bytes;
+use modeldir_properties::{PROPERTIES, quantized};
 
 /// An input: how it is called in a message, and its bytes.
 type Input = (String, Vec<u8>);
@@ -103,6 +104,20 @@ fn header_differential_holds_for_what_is_kept() {
 #[test]
 fn partition_holds_for_what_is_kept() {
     assert!(replay("partition") > 1300);
+}
+
+#[test]
+fn parts_of_quantized_layers_stand_for_the_weights_of_the_whole() {
+    let (mut cut, mut refused) = (0, 0);
+    for seed in 0..6000 {
+        match quantized(&random_bytes(&format!("layer {seed}"), 64)) {
+            Ok(true) => cut += 1,
+            Ok(false) => refused += 1,
+            Err(what) => panic!("seed {seed}: {what}"),
+        }
+    }
+    println!("quantized: {cut} layers cut, {refused} refused");
+    assert!(cut > 1500 && refused > 1500, "{cut} cut, {refused} refused");
 }
 
 #[test]

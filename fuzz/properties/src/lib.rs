@@ -9,7 +9,9 @@ mod config;
 mod differential;
 mod directory;
 mod header;
+mod layer;
 mod partition;
+mod quantized;
 mod scratch;
 mod weight_map;
 
@@ -18,6 +20,7 @@ pub use differential::{Agreement, EXCEPTIONS, Exception, compare, exception};
 pub use directory::directory;
 pub use header::header;
 pub use partition::partition;
+pub use quantized::quantized;
 pub use weight_map::weight_map;
 
 /// A property: what does not hold for these bytes, if anything does not.

@@ -1,4 +1,5 @@
-//! Rules about names: whatever they say, the parts of all ranks make up each tensor.
+//! Rules about names: whatever they say, the parts of all ranks make up each tensor, and those of a
+//! quantized layer stand for its weights.
 
 use std::ops::Range;
 
@@ -6,6 +7,8 @@ use arbitrary::{Result, Unstructured};
 use modeldir::partition::{ExpertSplit, ExtraLayers, LayerSplit, Pp, TensorShape, Tp};
 use modeldir::{Dtype, Partition, Rank, Selection, Topology};
 use tensorfile::{Header, HeaderOptions, TensorInfo};
+
+use crate::quantized::quantized;
 
 /// Parts of names, so that rules and tensors have something to do with each other.
 const WORDS: [&str; 14] = [
@@ -27,12 +30,14 @@ const WORDS: [&str; 14] = [
 const DTYPES: [Dtype; 6] =
     [Dtype::U8, Dtype::F16, Dtype::F32, Dtype::I32, Dtype::F4, Dtype::F8E4M3];
 
-/// Checks rules, given as JSON after some bytes that make tensors and a number of ranks.
+/// Checks rules, given as JSON after some bytes that make tensors and a number of ranks; the same
+/// bytes also make a quantized layer.
 ///
 /// # Errors
 ///
 /// Says what does not hold.
 pub fn partition(data: &[u8]) -> Result<(), String> {
+    quantized(data)?;
     let mut input = Unstructured::new(data);
     let Ok((tensors, sizes)) = drafts(&mut input) else { return Ok(()) };
     let Ok(rules) = Partition::from_json(input.take_rest()) else { return Ok(()) };
@@ -46,7 +51,7 @@ pub fn partition(data: &[u8]) -> Result<(), String> {
 }
 
 /// A tensor to be: its name, dtype and shape.
-type Draft = (String, Dtype, Vec<usize>);
+pub(crate) type Draft = (String, Dtype, Vec<usize>);
 
 /// Makes a few tensors of short names, and the number of stages, tensor ranks and expert ranks.
 fn drafts(input: &mut Unstructured<'_>) -> Result<(Vec<Draft>, [usize; 3])> {
@@ -70,7 +75,7 @@ fn drafts(input: &mut Unstructured<'_>) -> Result<(Vec<Draft>, [usize; 3])> {
 }
 
 /// The header of a file of these tensors; those that do not fill whole bytes are left out.
-fn header(drafts: &[Draft]) -> Result<Header, String> {
+pub(crate) fn header(drafts: &[Draft]) -> Result<Header, String> {
     let (mut members, mut at) = (Vec::new(), 0);
     for (name, dtype, shape) in drafts {
         let Some(byte_len) = dtype.byte_len(shape.iter().product()) else { continue };
