@@ -24,9 +24,8 @@
 //! | MXFP4 | yes | `mxfp4` |
 //! | MLX, 2 to 8 bits, and its MXFP4, MXFP8 and NVFP4 | yes, along inputs at groups | `mlx` |
 //! | bitsandbytes, 8 bits | yes | `bitsandbytes` |
-//! | EETQ | yes | `eetq` |
 //! | bitsandbytes, 4 bits, in any dtype | no: blocks cross rows | `bitsandbytes` |
-//! | AQLM, BitBLAS, BitNet, `comfy_quant`, EXL2, EXL3, FP-Quant, HIGGS, HQQ, Marlin, `ModelOpt` INT4, QQQ, QTIP, Quanto, QuIP#, SINQ, sparse weights of compressed-tensors, SpQR, SqueezeLLM, SVDQuant, torchao, VPTQ | no | `refused` |
+//! | AQLM, BitBLAS, BitNet, `comfy_quant`, EETQ, EXL2, EXL3, FP-Quant, HIGGS, HQQ, Marlin, `ModelOpt` INT4, QQQ, QTIP, Quanto, QuIP#, SINQ, sparse weights of compressed-tensors, SpQR, SqueezeLLM, SVDQuant, torchao, VPTQ | no | `refused` |
 //! | all others | no, unless a rule of the caller says where | none |
 
 // Each file is covered; the few with bounded sums say what bounds them.

@@ -13,7 +13,6 @@ mod awq;
 mod awq_gemv;
 mod bitsandbytes;
 mod compressed_tensors;
-mod eetq;
 mod fp8;
 mod gptq;
 mod mlx;
@@ -31,7 +30,6 @@ use crate::Quantization;
 /// last.
 const LAYOUTS: &[&dyn WeightLayout] = &[
     &bitsandbytes::Bitsandbytes,
-    &eetq::Eetq,
     &awq_gemv::AwqGemv,
     &awq::Awq,
     &gptq::Gptq,

@@ -14,6 +14,7 @@ const METHODS: &[Method] = &[
     BITBLAS,
     BITNET,
     COMFY_QUANT,
+    EETQ,
     EXL2,
     EXL3,
     FP_QUANT,
@@ -62,6 +63,14 @@ const COMFY_QUANT: Method = Method {
     methods: &["comfy_quant"],
     leaves: &[&["comfy_quant"]],
     reason: "the format of each layer is in the bytes of a tensor",
+};
+
+/// The shape is that of inputs and outputs; the bytes are not in that order.
+const EETQ: Method = Method {
+    name: "EETQ",
+    methods: &["eetq"],
+    leaves: &[],
+    reason: "its bytes are in the order of a kernel, whatever the shape says",
 };
 
 const EXL2: Method = Method {
@@ -226,7 +235,7 @@ pub(super) fn method_of(tensor: &Member<'_>) -> Option<&'static Method> {
             sets.any(|set| set.contains(&leaf) && set.iter().all(|leaf| tensor.has(leaf)))
         })
     });
-    marked.or_else(|| of_bytes(tensor))
+    marked.or_else(|| of_bytes(tensor)).or_else(|| of_integers(tensor))
 }
 
 /// The method that a configuration names, if it is one of these.
@@ -269,6 +278,12 @@ fn of_bytes(tensor: &Member<'_>) -> Option<&'static Method> {
         }
     }
     named.filter(|method| *method == &BITNET)
+}
+
+/// The method of a weight of 8-bit integers with a leaf of scales that no other method has.
+fn of_integers(tensor: &Member<'_>) -> Option<&'static Method> {
+    let weight = tensor.sibling("weight").filter(|weight| weight.tensor.dtype == Dtype::I8)?;
+    weight.has("weight_scales").then_some(&EETQ)
 }
 
 #[cfg(test)]

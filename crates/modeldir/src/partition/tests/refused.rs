@@ -126,6 +126,9 @@ fn of_kernels() -> Vec<Case> {
         ("BitNet", json!({"quant_method": "bitnet"}), |o, i| {
             vec![("weight", U8, vec![o / 4, i]), ("weight_scale", BF16, vec![1])]
         }),
+        ("EETQ", json!({"quant_method": "eetq"}), |o, i| {
+            vec![("weight", I8, vec![i, o]), ("weight_scales", F16, vec![o])]
+        }),
         ("FP-Quant", json!({"quant_method": "fp_quant"}), |o, i| {
             vec![
                 ("backward_hadamard_matrix", BF16, vec![32, 32]),

@@ -20,21 +20,6 @@ fn check(scheme: Option<&Value>, cases: &[Case<'_>]) {
 }
 
 #[test]
-fn eetq_has_inputs_before_outputs() {
-    check(
-        Some(&json!({"quant_method": "eetq"})),
-        &[
-            (("m.bias", F16, &[512]), dim(0, 256..512), whole()),
-            (("m.weight", I8, &[1024, 512]), dim(1, 256..512), dim(0, 512..1024)),
-            (("m.weight_scales", F16, &[512]), dim(0, 256..512), whole()),
-        ],
-    );
-    let odd: &[Given<'_>] = &[("m.weight", I8, &[512, 1024]), ("m.weight_scales", F16, &[512])];
-    let error = parts(None, json!({"tp": "col"}), odd).unwrap_err().to_string();
-    assert!(error.ends_with("not a matrix of inputs and outputs with a scale for each output"));
-}
-
-#[test]
 fn bitsandbytes_has_a_scale_for_each_output_of_eight_bits() {
     check(
         Some(&json!({"quant_method": "bitsandbytes", "load_in_8bit": true})),
