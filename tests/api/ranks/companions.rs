@@ -212,7 +212,7 @@ proptest! {
             layer.tensor("weight_packed", "I32", &[Dim::Out(1), Dim::In(pack)]),
             layer.tensor("weight_scale", "BF16", &[Dim::Out(1), Dim::InScale(group)]),
             layer.tensor("weight_shape", "I64", &[Dim::Other(2)]),
-            layer.tensor("weight_zero_point", "I32", &[Dim::OutScale(pack), Dim::InScale(group)]),
+            layer.tensor("weight_zero_point", "I32", &[Dim::Out(pack), Dim::InScale(group)]),
         ];
         let weights = json!({ "num_bits": 4, "group_size": group });
         let scheme = json!({ "quant_method": "compressed-tensors", "format": "pack-quantized",
