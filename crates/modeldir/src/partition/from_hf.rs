@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
 use super::error::PartitionError;
+use super::expect::Expected;
 use super::pattern::Pattern;
 use super::rule::{Ep, Rule, Unused};
 use super::rules::{Partition, from_text};
@@ -83,6 +84,9 @@ impl Partition {
     /// # Ok::<(), modeldir::Error>(())
     /// ```
     ///
+    /// The rules [expect](Rule::expect) a known layout, as built-in rules do: a plan names modules,
+    /// and says nothing about how their tensors are stored.
+    ///
     /// A pattern with `{e}` matches tensors of single experts, which a packed style cuts as if they
     /// were not packed. Biases are cut like their weights; in packed modules this differs from
     /// transformers, which cuts such biases as if they were not packed.
@@ -143,7 +147,7 @@ fn rule(pattern: Pattern, style: Style) -> Rule {
         _ => None,
     };
     let unused = if style == Style::Whole { Unused::Ignore } else { Unused::Report };
-    Rule { tp, ep, unused, ..Rule::new(pattern) }
+    Rule { tp, ep, unused, expect: Some(Expected::default()), ..Rule::new(pattern) }
 }
 
 #[cfg(test)]
@@ -152,7 +156,7 @@ mod tests {
     use tensorfile::{Dtype, Selection};
 
     use crate::json::JsonError;
-    use crate::partition::{PartitionError, TensorShape};
+    use crate::partition::{Misfit, PartitionError, TensorShape};
     use crate::{ErrorKind, Partition, Rank, Topology};
 
     /// The parts of BF16 tensors for rank 1 of 2.
@@ -175,6 +179,20 @@ mod tests {
 
     fn dim(dim: usize, range: std::ops::Range<usize>) -> Option<Selection> {
         Some(Selection::all().with_range(dim, range))
+    }
+
+    #[test]
+    fn tensors_of_unknown_layouts_are_refused() {
+        let partition = Partition::from_hf(br#"{"layers.*.up_proj": "colwise"}"#, &[]).unwrap();
+        let name = "layers.0.up_proj.odd";
+        let tensor = TensorShape { name, dtype: Dtype::I32, shape: &[8, 4] };
+        let rank = Topology::tensor_parallel(Rank::new(1, 2).unwrap());
+        let error = partition.cut(&rank, None, &[tensor]).unwrap_err();
+        assert_eq!(error.tensor(), Some(name));
+        let ErrorKind::Partition(PartitionError::Cut { misfit, .. }) = error.kind() else {
+            panic!("{error}")
+        };
+        assert!(matches!(misfit, Misfit::UnknownLayout { .. }), "{misfit}");
     }
 
     #[test]
