@@ -1,5 +1,6 @@
 //! Selects the part of one tensor for one rank, by the rules that win for it.
 
+use std::cell::OnceCell;
 use std::ops::Range;
 
 use tensorfile::Selection;
@@ -106,7 +107,16 @@ impl<'a> Cutter<'a> {
         let source = source(deciding);
         let leaf = tensor.leaf();
         let target = Target {
-            member: Member { tensor, leaf, position, siblings, quantization, order, source },
+            member: Member {
+                tensor,
+                leaf,
+                position,
+                siblings,
+                quantization,
+                order,
+                source,
+                layout: OnceCell::new(),
+            },
             rule: deciding,
             layer: decided.layer,
             ep,

@@ -4,7 +4,7 @@
 
 use super::layout::Layout;
 use super::layouts::{layout_of, plain};
-use super::weight_layout::{Located, Member, Obstacle, Side};
+use super::weight_layout::{Located, Member, Obstacle, Side, WeightLayout};
 
 /// The place of an axis in a tensor.
 pub(super) fn axis(tensor: &Member<'_>, side: Side) -> Located {
@@ -19,14 +19,19 @@ pub(super) fn axis(tensor: &Member<'_>, side: Side) -> Located {
     if is_one && !is_word && !plain::is_of_layer(tensor.leaf) {
         return Ok(None);
     }
-    layout_of(tensor)?.axis(tensor, side)
+    layout(tensor)?.axis(tensor, side)
+}
+
+/// The layout of a tensor, found at the first call.
+fn layout(tensor: &Member<'_>) -> Result<&'static dyn WeightLayout, Obstacle> {
+    *tensor.layout.get_or_init(|| layout_of(tensor))
 }
 
 /// The dimension along which experts lie, `None` if the tensor has none.
 pub(super) fn experts(tensor: &Member<'_>) -> Result<Option<usize>, Obstacle> {
     match tensor.order {
         Layout::Axes(axes) => Ok(axes.expert.filter(|dim| *dim < tensor.rank())),
-        _ => match layout_of(tensor) {
+        _ => match layout(tensor) {
             Ok(layout) => Ok(layout.experts(tensor)),
             // A single number is of all experts, whatever it means.
             Err(Obstacle::Unknown) if matches!(tensor.tensor.shape, [] | [1]) => Ok(None),

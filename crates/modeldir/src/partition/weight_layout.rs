@@ -2,6 +2,7 @@
 
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
+use std::cell::OnceCell;
 use std::fmt::Debug;
 use std::num::NonZeroUsize;
 
@@ -46,7 +47,7 @@ pub(super) trait WeightLayout: Debug + Sync {
 }
 
 /// A tensor with the others of its module.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Member<'a> {
     pub(super) tensor: TensorShape<'a>,
     /// The last part of its name, found once.
@@ -59,6 +60,8 @@ pub(super) struct Member<'a> {
     pub(super) order: Layout,
     /// Who wrote the rule that cuts it.
     pub(super) source: Source,
+    /// The layout of the tensor, or why it has none; found once.
+    pub(super) layout: OnceCell<Result<&'static dyn WeightLayout, Obstacle>>,
 }
 
 /// Who wrote the rule that cuts a tensor, which decides about tensors that no layout knows.
@@ -92,10 +95,10 @@ impl<'a> Member<'a> {
     /// The tensor with this leaf in the same module.
     pub(super) fn sibling(&self, leaf: &str) -> Option<Self> {
         if leaf == self.leaf {
-            return Some(*self);
+            return Some(self.clone());
         }
         let tensor = self.siblings.find(self.position, leaf)?;
-        Some(Self { tensor, leaf: tensor.leaf(), ..*self })
+        Some(Self { tensor, leaf: tensor.leaf(), layout: OnceCell::new(), ..*self })
     }
 
     /// A dimension with one element on disk for each along the axis, if the dimension exists.
