@@ -105,18 +105,11 @@ impl<'a> Cutter<'a> {
         let tp_rule = rule(decided.tp);
         let deciding = tp_rule.or_else(|| rule(decided.ep));
         let source = source(deciding);
-        let leaf = tensor.leaf();
+        let (leaf, layout) = (tensor.leaf(), OnceCell::new());
+        let member =
+            Member { tensor, leaf, position, siblings, quantization, order, source, layout };
         let target = Target {
-            member: Member {
-                tensor,
-                leaf,
-                position,
-                siblings,
-                quantization,
-                order,
-                source,
-                layout: OnceCell::new(),
-            },
+            member,
             rule: deciding,
             layer: decided.layer,
             ep,
