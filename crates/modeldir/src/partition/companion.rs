@@ -33,8 +33,9 @@ pub(super) fn group_size(tensor: &Member<'_>) -> Option<NonZeroUsize> {
 
 /// A dimension with one element for each block along an axis of `len` elements.
 ///
-/// The block is the first of the sizes that gives the number of blocks in the shape. A single
-/// element for the whole axis is on every rank.
+/// The block is the first of the sizes that gives the number of blocks in the shape, or else the
+/// power of two that divides the axis into as many. Other sizes are not guessed: 4 blocks of 300
+/// elements may be of 75 or of 90. A single element for the whole axis is on every rank.
 pub(super) fn blocks(
     tensor: &Member<'_>,
     dim: usize,
@@ -49,8 +50,9 @@ pub(super) fn blocks(
         return Ok(None);
     }
     let known = sizes.iter().flatten().find(|size| len.div_ceil(size.get()) == count).copied();
-    let even = || len.checked_rem(count).filter(|rest| *rest == 0).and(len.checked_div(count));
-    let per = known.or_else(|| even().and_then(NonZeroUsize::new)).ok_or(NO_BLOCK)?;
+    let even = || len.checked_div(count).filter(|size| size.checked_mul(count) == Some(len));
+    let power = || even().filter(|size| size.is_power_of_two()).and_then(NonZeroUsize::new);
+    let per = known.or_else(power).ok_or(NO_BLOCK)?;
     Ok(Some(OnDisk { dim, per, stored: NonZeroUsize::MIN, len }))
 }
 

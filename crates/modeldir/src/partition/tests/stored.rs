@@ -1,7 +1,7 @@
 //! Layouts in which quantized weights are stored, and how each is cut.
 
 use serde_json::{Value, json};
-use tensorfile::Dtype::{BF16, F16, F32, I8, I32, I64, U8, U32};
+use tensorfile::Dtype::{BF16, F8E4M3, F16, F32, I8, I32, I64, U8, U32};
 use tensorfile::Selection;
 
 use super::layouts::parts;
@@ -17,6 +17,18 @@ fn check(scheme: Option<&Value>, cases: &[Case<'_>]) {
     for (i, (tensor, column, row)) in cases.iter().enumerate() {
         assert_eq!((&columns[i], &rows[i]), (column, row), "{tensor:?}");
     }
+}
+
+#[test]
+fn a_block_size_that_nothing_states_is_guessed_as_a_power_of_two_alone() {
+    let scaled = |outputs: usize| {
+        let tensors: &[Given<'_>] =
+            &[("m.weight", F8E4M3, &[outputs, 8]), ("m.weight_scale_inv", F32, &[4, 1])];
+        parts(None, json!({"tp": "col"}), tensors)
+    };
+    assert_eq!(scaled(256).unwrap(), [dim(0, 128..256), dim(0, 2..4)]);
+    let error = scaled(300).unwrap_err().to_string();
+    assert!(error.ends_with("the size of its blocks is not known"), "{error}");
 }
 
 #[test]
